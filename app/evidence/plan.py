@@ -15,8 +15,8 @@ from ..base.values import frozen, frozen_by_name
 from ..database.engine import ArrowReader
 from ..domain.check import DataSet, Span
 from ..domain.monitor import Monitor
+from ..statistics.e_values.expected_delays import Traffic, expect_delay_within
 from ..statistics.e_values.nulls import Limit, UnfairSide
-from ..statistics.e_values.onset import Traffic, expect_delay_within
 from .count_hours import count_payload
 from .first_records import FirstOfSpan
 from .queries.eras import Era, find_era, read_followed_deployment

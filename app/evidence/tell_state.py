@@ -18,19 +18,21 @@ from ..domain.groups import GroupWords
 from ..domain.monitor import POOLED_GROUP, Monitor
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.betting import UNSTEADINESS_HOURS
-from ..statistics.e_values.nulls import Hours, Limit, Scale, UnfairSide
-from ..statistics.e_values.onset import EvidenceProgress, Onset, expect_more_hours, expect_more_paired_hours
-from ..statistics.e_values.state_words import (
-    DAY,
+from ..statistics.e_values.expected_delays import (
+    EvidenceProgress,
+    expect_more_hours,
+    expect_more_paired_hours,
+)
+from ..statistics.e_values.figure_statements import (
     FAVOURABLE_RATE,
-    MINUTE,
-    RATES,
-    EvidenceState,
+    RATE_PHRASES,
     FigureFacts,
     FigureStatement,
     judge_figure,
-    say_start,
 )
+from ..statistics.e_values.nulls import Hours, Limit, Scale, UnfairSide
+from ..statistics.e_values.onset import Onset
+from ..statistics.e_values.state_words import DAY, MINUTE, EvidenceState, say_start
 from ..statistics.e_values.tell_figure import EndedHours, judge_evidence, tell_figure
 from ..statistics.group_labels import IntArray
 from ..statistics.intervals.verdicts import GRAVEST, Verdict
@@ -322,7 +324,7 @@ def build_unnamed_facts(watched: WatchedMetric, era: Era) -> FigureFacts:
         group="",
         reference="",
         outcome="",
-        rate=RATES.get(definition.metric, FAVOURABLE_RATE),
+        rate=RATE_PHRASES.get(definition.metric, FAVOURABLE_RATE),
         is_ratio=definition.scale is Scale.RATIO,
         is_reversed=definition.is_reversed,
         is_counterfactual=definition.is_paired,

@@ -8,7 +8,8 @@ from datetime import datetime
 from ..domain.check import DataSet, FigureKey
 from ..domain.monitor import POOLED_GROUP
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.e_values import state_words
+from ..statistics.e_values import guarantee_words
+from ..statistics.e_values.figure_statements import capitalise
 from ..statistics.e_values.nulls import UnfairSide
 from ..statistics.e_values.state_words import DAY, MINUTE, EvidenceState, FigureLabel
 from ..statistics.sentences.figure_sentences import write_minus
@@ -60,7 +61,7 @@ _LABELS_BY_GRAVITY = (
 )
 """The gravest first. Unlike in `verdicts.GRAVEST`, figures without a judgement come before fair ones.
 
-Over time they are undecided so far, as in `state_words.VERDICTS`; in a finished check the judged figures
+Over time they are undecided so far, as in `figure_statements.VERDICTS`; in a finished check the judged figures
 speak.
 """
 
@@ -104,7 +105,7 @@ def say_state(state: ComparisonState) -> str:
 def list_figure_notes(state: ComparisonState) -> list[str]:
     notes = []
     if state.vanished is not None:
-        notes.append(f"{state_words.capitalise(state.vanished)}.")
+        notes.append(f"{capitalise(state.vanished)}.")
     if state.log_evidence_now is not None and state.log_threshold is not None:
         now, needed = map(_say_factor, (state.log_evidence_now, state.log_threshold))
         notes.append(f"The evidence would now be {now} of {needed}.")
@@ -140,7 +141,7 @@ def say_some_group(evidence: DeploymentEvidence) -> str | None:
         f"{_say_factor(log)})"
         for (data, attribute, group, metric, direction), log in alarm.leading
     )
-    return state_words.say_some_group(alarm.comparisons, leading)
+    return guarantee_words.say_some_group(alarm.comparisons, leading)
 
 
 def note_first_hour(state: ComparisonState) -> str | None:

@@ -9,8 +9,8 @@ import pandas as pd
 from ..base.errors import InvalidInput
 from ..base.values import frozen, is_number
 from ..domain.record_times import LeftOutTimes
+from ..statistics.e_values.expected_delays import Traffic, expect_delay_within
 from ..statistics.e_values.nulls import HOURS_OF_A_YEAR, Limit, Scale, UnfairSide
-from ..statistics.e_values.onset import Traffic, expect_delay_within
 from ..statistics.group_labels import NEITHER, BoolArray, Codes, find_positions
 from ..statistics.scan.scan_results import MAX_VALUES, Bins, SearchResult, search_groups
 from ..statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS

@@ -1,4 +1,4 @@
-"""Groups of one attribute, and the alignment of tables with different groups."""
+"""Groups of one attribute, the alignment of tables by them, and checks of arrays."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, cast
@@ -34,7 +34,8 @@ def build_groups(pairs: Iterable[Sequence[str]]) -> Groups:
     groups = tuple(ComparedGroup(label, cast("Role", role)) for label, role in pairs)
     if len({group.label for group in groups}) < len(groups):
         raise ValueError(f"expected each group once, found {[group.label for group in groups]}")
-    if unknown := {group.role for group in groups} - {"monitored", "reference"}:
+    unknown = {group.role for group in groups} - {"monitored", "reference"}
+    if unknown:
         raise ValueError(f"expected the roles monitored and reference, found {sorted(unknown)}")
     return groups
 
@@ -98,16 +99,15 @@ def divide_or(numerator: AnyArray, denominator: AnyArray, otherwise: float) -> F
 def cross_codes(
     codes: Sequence[NDArray[np.signedinteger[Any]]], sizes: Sequence[int], kind: DTypeLike = np.int64
 ) -> NDArray[np.signedinteger[Any]]:
-    """Numbers the combination of each record's codes, the last attribute fastest, or NEITHER if one is
-    missing.
+    """Numbers the combination of each record's codes, the last attribute fastest; NEITHER if one is missing.
 
     The product of `sizes` must fit `kind`.
     """
     crossed = np.zeros(codes[0].size, kind)
     neither = np.zeros(codes[0].size, bool)
-    for of_attribute, size in zip(codes, sizes, strict=True):
-        neither |= of_attribute < 0
+    for column, size in zip(codes, sizes, strict=True):
+        neither |= column < 0
         crossed *= size
-        crossed += of_attribute.astype(crossed.dtype, copy=False)
+        crossed += column.astype(crossed.dtype, copy=False)
     crossed[neither] = NEITHER
     return crossed

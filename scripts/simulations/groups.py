@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.stats import kstest
 
+from app.statistics.e_values.expected_delays import Traffic
 from app.statistics.e_values.nulls import HOURS_OF_A_YEAR, UnfairSide
-from app.statistics.e_values.onset import Traffic
 from app.statistics.scan.scan_results import scan_cells
 from tests.builders.brute_force import score_every_subgroup
 from tests.builders.evidence_hours import BELOW, follow_months, simulate

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.statistics.e_values.betting import HourEstimates
+from app.statistics.e_values.comparison_family import ComparisonFamily, EvidenceSeries, follow_family
 from app.statistics.e_values.confidence import RunningInterval, add_hours
-from app.statistics.e_values.follow import ComparisonFamily, EvidenceSeries, begin_comparison, follow_family
-from app.statistics.e_values.nulls import HOURS_OF_A_YEAR, FloatArray, Hours, Limit, Scale, SideHours, UnfairSide
+from app.statistics.e_values.follow import begin_comparison
+from app.statistics.e_values.nulls import HOURS_OF_A_YEAR, Hours, Limit, Scale, SideHours, UnfairSide
+from app.statistics.group_labels import FloatArray
 
 BELOW = Limit(Scale.RATIO, UnfairSide.BELOW, 0.8, 1.25)
 ABOVE = Limit(Scale.RATIO, UnfairSide.ABOVE, 1.25, 0.8)

@@ -6,8 +6,8 @@ import numpy as np
 
 from app.base.values import frozen
 from app.statistics.e_values.betting import RATE_HOURS, compute_log_e_values
+from app.statistics.e_values.expected_delays import Traffic, expect_growth
 from app.statistics.e_values.nulls import SMALLEST_RATE, Hours, Limit, SideHours
-from app.statistics.e_values.onset import Traffic, expect_growth
 
 RUNS = 1_000
 """Simulated detectors."""

@@ -15,6 +15,9 @@ from ...base.values import frozen, frozen_arrays
 from ..group_labels import BoolArray, FloatArray, IntArray, divide_or
 from .hybrid_values import TAILS, MeanIntervals
 
+MIN_BINS = 10
+"""Bins of a feature of numbers: differences within one count as treatment, of a gap of .149 about .002."""
+
 
 @frozen_arrays
 class CellCounts:
@@ -111,6 +114,7 @@ class GapChange:
 def explain_change_of_gap(
     before: CellCounts, after: CellCounts, reference_before: CellCounts, reference_after: CellCounts
 ) -> GapChange:
+    """Divides the change of a gap, as `divide_difference` divides that of each rate."""
     sides = ((before, after), (reference_before, reference_after))
     rates = [[float(counts.rate) for counts in side] for side in sides]
     if np.isnan(rates).any():
@@ -119,25 +123,17 @@ def explain_change_of_gap(
     of_difference = ChangeParts(*(monitored - reference).tolist())
     if not np.all(rates):
         return GapChange(of_difference, None)
-    mean, reference_mean = (_logarithmic_mean(late, early) for early, late in rates)
+    mean, reference_mean = (_average_on_log_scale(late, early) for early, late in rates)
     return GapChange(of_difference, ChangeParts(*(monitored / mean - reference / reference_mean).tolist()))
 
 
-def _logarithmic_mean(first: float, second: float) -> float:
-    # For equal rates the quotient is 0 / 0; its limit is the rate.
+def _average_on_log_scale(first: float, second: float) -> float:
+    """Logarithmic mean: difference over the difference of logarithms; of equal rates the rate."""
     return first if first == second else (first - second) / log1p((first - second) / second)
 
 
-MIN_BINS = 10
-"""Fewest bins of a feature of numbers, and the usual number: differences within a bin count as treatment,
-with 2 bins .041 of a gap of .149, with 10 .002.
-"""
-
-
 def bin_numbers(numbers: FloatArray, bins: int = MIN_BINS) -> IntArray:
-    """Bin of each number [records], ending at quantiles; NaN has the first. At most `bins` different numbers
-    are a bin each.
-    """
+    """Bin of each number, ending at quantiles, or a bin for each if few differ; NaN has the first."""
     present = numbers[~np.isnan(numbers)]
     different = np.unique(present)
     ends = different if len(different) <= bins else np.unique(np.quantile(present, np.arange(1, bins) / bins))

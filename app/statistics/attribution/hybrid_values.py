@@ -17,9 +17,29 @@ from ...base.values import frozen, frozen_arrays
 from ..group_labels import FloatArray, IntArray
 
 MIN_JOINING_STRENGTH = 0.5
-"""Strength of association from which two features are one player, as a hybrid would hardly exist (Cohen 1988:
-a large effect).
-"""
+"""Association from which two features are one player: a hybrid would hardly exist (Cohen 1988: large)."""
+
+MAX_EXACT_PLAYERS = 6
+"""Above it, hybrids are drawn: 6 players have 62 a pair."""
+
+MAX_PLAYERS = 62
+"""A mask has 64 bits, one of them the sign."""
+
+PAIRS_OF_ALL_HYBRIDS = 500
+"""Pairs of a gap whose hybrids are all asked: standard errors .007 to .019 in `scripts/trial attribution`."""
+
+PAIRS_OF_ORDERS = 4_000
+"""Pairs of a gap whose hybrids are drawn: standard errors .004 to .008 in `scripts/trial attribution`."""
+
+MIN_UNITS = 20
+"""Units of an interval: with fewer it would be too narrow."""
+
+CONFIDENCE = 0.95
+TAILS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
+_MAX_DRAWS_AT_ONCE = 200
+SUM_TOLERANCE = 1e-12
+"""Rounding of the sum of the shares."""
+HybridPlan: TypeAlias = "AllHybrids | OrderedHybrids"
 
 
 def join_players(strengths: FloatArray) -> tuple[tuple[int, ...], ...]:
@@ -34,23 +54,11 @@ def join_players(strengths: FloatArray) -> tuple[tuple[int, ...], ...]:
 
 
 def group_features(player_of: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """Features of each player, from the player of each feature."""
     players = dict[int, list[int]]()
     for feature, player in enumerate(player_of):
         players.setdefault(player, []).append(feature)
     return tuple(map(tuple, players.values()))
-
-
-MAX_EXACT_PLAYERS = 6
-"""Above it, hybrids are drawn: 6 players have 62 a pair."""
-
-MAX_PLAYERS = 62
-"""A mask has 64 bits, one of them the sign."""
-
-PAIRS_OF_ALL_HYBRIDS = 500
-"""Pairs of a gap: standard errors are .007 to .019 in `scripts/trial attribution`."""
-
-PAIRS_OF_ORDERS = 4_000
-"""Pairs of a gap: standard errors are .004 to .008 in `scripts/trial attribution`."""
 
 
 @frozen_arrays
@@ -60,9 +68,6 @@ class HybridOutcomes:
     reference: FloatArray
     monitored: FloatArray
     hybrids: FloatArray
-
-
-HybridPlan: TypeAlias = "AllHybrids | OrderedHybrids"
 
 
 def count_hybrids(players: int) -> int:
@@ -165,17 +170,21 @@ class RecordPairs:
 
 
 def count_pairs(monitored: int, reference: int, limit: int) -> int:
+    """Pairs that so many records make, at most `limit`."""
     return min(limit, max(monitored, reference)) if min(monitored, reference) > 0 else 0
 
 
 def draw_pairs(monitored: int, reference: int, limit: int, rng: Generator) -> RecordPairs:
-    """The larger group's records are used once at most, the scarcer one's about equally often."""
-    # More pairs would reuse records of both groups, and no resampling of one would be right.
+    """Draws pairs: the larger group's records once at most, the scarcer one's about equally often."""
     size = count_pairs(monitored, reference, limit)
-    of_monitored, of_reference = (_draw_positions(group, size, rng) for group in (monitored, reference))
-    scarcer = of_monitored if monitored < reference else of_reference
+    monitored_positions, reference_positions = (
+        _draw_positions(group, size, rng) for group in (monitored, reference)
+    )
+    scarcer = monitored_positions if monitored < reference else reference_positions
     return RecordPairs(
-        of_monitored, of_reference, units=np.arange(size) if size <= min(monitored, reference) else scarcer
+        monitored_positions,
+        reference_positions,
+        units=np.arange(size) if size <= min(monitored, reference) else scarcer,
     )
 
 
@@ -183,15 +192,6 @@ def _draw_positions(group: int, size: int, rng: Generator) -> IntArray:
     # Whole shuffles, so that no record is used twice more often than another.
     shuffles = [rng.permutation(group) for _ in range(-(-size // group))] if size else []
     return np.concatenate([np.empty(0, int), *shuffles])[:size].astype(int)
-
-
-MIN_UNITS = 20
-"""Units of an interval: with fewer it would be too narrow."""
-
-CONFIDENCE = 0.95
-TAILS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
-
-_MAX_DRAWS_AT_ONCE = 200
 
 
 @frozen_arrays
@@ -205,7 +205,7 @@ class MeanIntervals:
 def resample_means(values: FloatArray, units: IntArray, rng: Generator, draws: int = 2000) -> MeanIntervals:
     """Intervals of the mean of `values` [pairs, players] by resampling whole `units` [pairs].
 
-    Percentiles, stretched by the root of n / (n - 1) for n units, because resamples vary less than samples.
+    Percentiles, stretched by the root of n / (n - 1) for n units.
     """
     distinct, positions = np.unique(units, return_inverse=True)
     count = len(distinct)
@@ -223,9 +223,6 @@ def resample_means(values: FloatArray, units: IntArray, rng: Generator, draws: i
     return MeanIntervals(
         *(centre + (np.quantile(means, TAILS, axis=0) - centre) * np.sqrt(count / (count - 1)))
     )
-
-
-SUM_TOLERANCE = 1e-12
 
 
 @frozen_arrays
@@ -257,11 +254,7 @@ def carry_gap(
     rng: Generator,
     draws: int = 2000,
 ) -> CarriedGap | None:
-    """Averages the contributions of the players over the pairs; None if no pair has all its outcomes.
-
-    Raises:
-        ArithmeticError: the shares do not sum to the gap, a fault of Evenhand.
-    """
+    """Averages the contributions of the players over the pairs; None if no pair has all its outcomes."""
     contributions = plan.compute_contributions(outcomes)
     is_complete = np.isfinite(contributions).all(1)
     if not is_complete.any():

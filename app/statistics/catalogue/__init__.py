@@ -1,4 +1,4 @@
-"""Metrics, one row each, in a file for each family."""
+"""All metrics; a file for each family defines them."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -39,12 +39,12 @@ _FAMILIES = (
 )
 
 CATALOGUE: Mapping[str, Metric] = MappingProxyType(
-    {row.key: row for family in _FAMILIES for row in family.ROWS}
+    {metric.key: metric for family in _FAMILIES for metric in family.METRICS}
 )
 
-DEFAULT_METRICS = frozenset(row.key for row in CATALOGUE.values() if row.is_default)
+DEFAULT_METRICS = frozenset(metric.key for metric in CATALOGUE.values() if metric.is_default)
 
 
 @cache
 def list_metrics_on(data: Data) -> tuple[Metric, ...]:
-    return tuple(row for row in CATALOGUE.values() if data in row.data)
+    return tuple(metric for metric in CATALOGUE.values() if data in metric.data)

@@ -14,98 +14,105 @@ _REASON_IF_INFINITE = (
     "every labelled record was wrongly predicted unfavourable, so there is no benefit to compare with"
 )
 _BENEFIT = "b = predicted - actual + 1"
-_EQUAL = (
+_EQUAL_BENEFIT = (
     "0 where all have the same benefit: 2 for a wrongly favourable prediction, 0 for a wrongly "
     "unfavourable one, else 1"
 )
 _EVERY_GROUP = "; of every group with labelled records, however few"
 
 
-def _variation(index: Callable[[FloatArray, float], FloatArray], cells: FloatArray) -> FloatArray:
-    """√(2 GE(2)), from 0 up."""
+def _compute_variation(index: Callable[[FloatArray, float], FloatArray], cells: FloatArray) -> FloatArray:
+    """Coefficient of variation of the benefits: √(2 GE(2)), from an index GE of cells and alpha."""
     return np.sqrt(2 * index(cells, 2))
 
 
 def _apply_to_both(function: SetFunction, monitored: FloatArray, reference: FloatArray) -> FloatArray:
+    """Applies a function of all groups' cells [..., G, 2, 2] to those of two groups."""
     return function(np.stack(np.broadcast_arrays(monitored, reference), -3))
 
 
-_inequality_row = partial(Metric, highest=None, ideal=0.0, direction=Direction.LOWER)
-_fairness_row = partial(_inequality_row, source="AIF360; Foulds et al. 2020", scopes=("attribute",))
+_build_inequality = partial(Metric, highest=None, ideal=0.0, direction=Direction.LOWER)
+_build_differential_fairness = partial(
+    _build_inequality, source="AIF360; Foulds et al. 2020", scopes=("attribute",)
+)
 
 
-def _build_index_rows(
-    key: str, title: str, formula: str, individual: SetFunction, between: SetFunction
+def _build_indices(
+    key: str, title: str, formula: str, individual_index: SetFunction, between_index: SetFunction
 ) -> tuple[Metric, ...]:
-    index_row = partial(_inequality_row, data=("labelled",), source="AIF360", needs=("predictions", "labels"))
-    phrase = title[0].lower() + title[1:]
-    of_means = f"{formula} with each record's b replaced by the mean of its group, {_BENEFIT}"
+    build_index = partial(
+        _build_inequality, data=("labelled",), source="AIF360", needs=("predictions", "labels")
+    )
+    title_in_phrase = title[0].lower() + title[1:]
+    formula_of_means = f"{formula} with each record's b replaced by the mean of its group, {_BENEFIT}"
     return (
-        index_row(
+        build_index(
             key,
             title,
             f"{formula}, {_BENEFIT}",
-            measure=SetFigure(individual, "confusion", list_needs("records"), _REASON_IF_INFINITE),
+            measure=SetFigure(individual_index, "confusion", list_needs("records"), _REASON_IF_INFINITE),
             scopes=("overall",),
-            convention=_EQUAL,
+            convention=_EQUAL_BENEFIT,
             source="AIF360; Clarify GE" if key == "generalized_entropy_index" else "AIF360",
             says="The benefit of right and wrong predictions is spread over people with an index of "
             "{shown}; 0 would be equal.",
             aliases=(f"AIF360 {key}", *(("Clarify GE",) if key == "generalized_entropy_index" else ())),
         ),
-        index_row(
+        build_index(
             f"between_group_{key}",
-            f"Between-group {phrase}",
-            of_means,
+            f"Between-group {title_in_phrase}",
+            formula_of_means,
             measure=PairFigure(
-                partial(_apply_to_both, between),
+                partial(_apply_to_both, between_index),
                 "confusion",
                 list_needs("records"),
                 (partial(paired_cells.difference, generalised_entropy.mean_benefit),),
                 _REASON_IF_INFINITE,
             ),
             scopes=("group", "pooled", "worst"),
-            convention=_EQUAL,
+            convention=_EQUAL_BENEFIT,
             says="The mean benefits of {monitored} and {reference} are spread with an index of {shown}; 0 "
             "would be equal.",
             aliases=(f"AIF360 between_group_{key}",),
         ),
-        index_row(
+        build_index(
             f"between_all_groups_{key}",
-            f"Between-all-groups {phrase}",
-            of_means,
-            measure=SpreadFigure(between, "confusion", power=2 if key == "coefficient_of_variation" else 1),
+            f"Between-all-groups {title_in_phrase}",
+            formula_of_means,
+            measure=SpreadFigure(
+                between_index, "confusion", power=2 if key == "coefficient_of_variation" else 1
+            ),
             scopes=("attribute",),
-            convention=f"{_EQUAL}{_EVERY_GROUP}",
+            convention=f"{_EQUAL_BENEFIT}{_EVERY_GROUP}",
             says="The mean benefits of {all_groups} are spread with an index of {shown}; 0 would be equal.",
             aliases=(f"AIF360 between_all_groups_{key}",),
         ),
     )
 
 
-ROWS = (
-    *_build_index_rows(
+METRICS = (
+    *_build_indices(
         "generalized_entropy_index",
         "Generalized entropy index (GE)",
         "(mean of (b / mean b)^2 - 1) / 2",
         partial(generalised_entropy.generalized_entropy, alpha=2),
         partial(generalised_entropy.between_groups, alpha=2),
     ),
-    *_build_index_rows(
+    *_build_indices(
         "theil_index",
         "Theil index",
         "mean of (b / mean b) ln(b / mean b)",
         partial(generalised_entropy.generalized_entropy, alpha=1),
         partial(generalised_entropy.between_groups, alpha=1),
     ),
-    *_build_index_rows(
+    *_build_indices(
         "coefficient_of_variation",
         "Coefficient of variation",
         "sqrt(2 GE)",
-        partial(_variation, generalised_entropy.generalized_entropy),
-        partial(_variation, generalised_entropy.between_groups),
+        partial(_compute_variation, generalised_entropy.generalized_entropy),
+        partial(_compute_variation, generalised_entropy.between_groups),
     ),
-    _fairness_row(
+    _build_differential_fairness(
         "smoothed_empirical_differential_fairness",
         "Smoothed empirical differential fairness",
         "max over groups i, j and outcomes y of abs(ln p_i(y) - ln p_j(y)), p = (n + 1/2) / (N + 1)",
@@ -122,7 +129,7 @@ ROWS = (
         limits=(None, math.log(1.25)),
         aliases=("AIF360 smoothed_empirical_differential_fairness",),
     ),
-    _fairness_row(
+    _build_differential_fairness(
         "differential_fairness_bias_amplification",
         "Differential fairness bias amplification",
         "differential fairness of the predictions - differential fairness of the labels",

@@ -13,11 +13,12 @@ from .metric import (
     RateComparison,
     SideOfIdeal,
     SpreadFigure,
-    difference_row,
+    build_difference,
+    build_labelled,
+    build_ratio,
+    build_reversed_difference,
     list_judged_needs,
     list_needs,
-    ratio_row,
-    reversed_row,
 )
 from .selection_metrics import PAIR_SCOPES, REFERENCE_SCOPES
 
@@ -36,39 +37,48 @@ _FAVOURED_LESS: dict[str, SideOfIdeal] = {
     "false_positive": "below",
     "true_negative": "above",
 }
-"""Side on which a group is favoured less often; a false positive is a wrongly favourable outcome."""
+"""Side of equality on which, of records with equal labels, fewer of the monitored group are favoured."""
 
+_OPENSCALE_DIFFERENCES = (
+    ("false_positive", "False positive rate difference"),
+    ("false_negative", "False negative rate difference"),
+    ("false_discovery", "False discovery rate difference"),
+    ("false_omission", "False omission rate difference"),
+    ("error", "Error rate difference"),
+)
+"""Rates of OpenScale, and the titles of their differences."""
+
+_TOO_FEW_GROUPS = "for one of the labels fewer than two groups have records"
 _CONVENTION_ADDITIONS = {"right": ", (TP + TN) / n: two labels of one outcome count as right"}
-_RATE_NAMES = {
+_METRICS_OF_RATES = {
     "right": "outcome_accuracy",
     "positive_predictive": "positive_predictive_value",
     "negative_predictive": "negative_predictive_value",
 }
 
 
-def _comparison_row(
+def _build_comparison(
     key: str, title: str, rate: str, by: ShareComparison, source: str, aliases: tuple[str, ...]
 ) -> Metric:
-    name = _RATE_NAMES.get(rate, f"{rate}_rate")
-    row, formula = {
-        DIFFERENCE.name: (difference_row, f"{name}(monitored) - {name}(reference)"),
-        REVERSED_DIFFERENCE.name: (reversed_row, f"{name}(reference) - {name}(monitored)"),
-        RATIO.name: (ratio_row, f"{name}(monitored) / {name}(reference)"),
+    name = _METRICS_OF_RATES.get(rate, f"{rate}_rate")
+    build, formula = {
+        DIFFERENCE.name: (build_difference, f"{name}(monitored) - {name}(reference)"),
+        REVERSED_DIFFERENCE.name: (build_reversed_difference, f"{name}(reference) - {name}(monitored)"),
+        RATIO.name: (build_ratio, f"{name}(monitored) / {name}(reference)"),
     }[by.name]
-    # The group of whose alike records fewer are favoured is at a disadvantage; a reversed difference turns
-    # the sides.
+    # A reversed difference turns the sides.
     side = _FAVOURED_LESS.get(rate)
     if side is not None and by is REVERSED_DIFFERENCE:
         side = "above" if side == "below" else "below"
     alike = f"{'1' if by is RATIO else '0'} where both groups have the same {name.replace('_', ' ')}"
-    return row(
+    return build(
         key,
         title,
         formula,
         data=("labelled",),
         measure=RateComparison(rate, by),
         scopes=PAIR_SCOPES,
-        convention=f"{row.keywords['order']}: {alike}{_CONVENTION_ADDITIONS.get(rate, '')}",
+        convention=f"{build.keywords['order']}: {alike}{_CONVENTION_ADDITIONS.get(rate, '')}",
         source=source,
         needs=("predictions", "labels"),
         limits=_RATIO_LIMITS if by is RATIO else _DIFFERENCE_LIMITS,
@@ -78,38 +88,18 @@ def _comparison_row(
     )
 
 
-_pair_row = partial(
-    Metric,
-    data=("labelled",),
-    scopes=REFERENCE_SCOPES,
-    direction=Direction.TOWARDS_IDEAL,
-    needs=("predictions", "labels"),
-)
-_signed_row = partial(_pair_row, lowest=-1.0, ideal=0.0, order="monitored - reference")
-
-_TOO_FEW = "for one of the labels fewer than two groups have records"
-
-
-_spread_row = partial(
-    Metric,
-    data=("labelled",),
+_build_pair_metric = partial(build_labelled, scopes=REFERENCE_SCOPES, direction=Direction.TOWARDS_IDEAL)
+_build_signed_metric = partial(_build_pair_metric, lowest=-1.0, ideal=0.0, order="monitored - reference")
+_build_spread = partial(
+    build_labelled,
     scopes=("attribute",),
     convention="over the groups with records of the label; small ones are often furthest apart by chance",
     source="fairlearn",
-    needs=("predictions", "labels"),
 )
 
 
-_OPENSCALE_DIFFERENCES = (
-    ("false_positive", "False positive rate difference"),
-    ("false_negative", "False negative rate difference"),
-    ("false_discovery", "False discovery rate difference"),
-    ("false_omission", "False omission rate difference"),
-    ("error", "Error rate difference"),
-)
-
-ROWS = (
-    _comparison_row(
+METRICS = (
+    _build_comparison(
         "true_positive_rate_difference",
         "True positive rate difference (equal opportunity)",
         "true_positive",
@@ -122,7 +112,7 @@ ROWS = (
         ),
     ),
     *(
-        _comparison_row(
+        _build_comparison(
             f"{rate}_rate_difference",
             title,
             rate,
@@ -132,7 +122,7 @@ ROWS = (
         )
         for rate, title in _OPENSCALE_DIFFERENCES
     ),
-    _comparison_row(
+    _build_comparison(
         "true_positive_rate_ratio",
         "True positive rate ratio",
         "true_positive",
@@ -141,7 +131,7 @@ ROWS = (
         ("fairlearn equal_opportunity_ratio",),
     ),
     *(
-        _comparison_row(
+        _build_comparison(
             f"{rate}_rate_ratio",
             f"{title.removesuffix(' difference')} ratio",
             rate,
@@ -151,7 +141,7 @@ ROWS = (
         )
         for rate, title in _OPENSCALE_DIFFERENCES
     ),
-    _signed_row(
+    _build_signed_metric(
         "average_odds_difference",
         "Average odds difference",
         "((FPR(m) - FPR(r)) + (TPR(m) - TPR(r))) / 2",
@@ -166,7 +156,7 @@ ROWS = (
         disadvantage="below",
         is_default=True,
     ),
-    _pair_row(
+    _build_pair_metric(
         "average_abs_odds_difference",
         "Average absolute odds difference",
         "(abs(FPR(m) - FPR(r)) + abs(TPR(m) - TPR(r))) / 2",
@@ -185,7 +175,7 @@ ROWS = (
         source="OpenScale; AIF360",
         aliases=("OpenScale average_abs_odds_difference", "AIF360 average_abs_odds_difference"),
     ),
-    _signed_row(
+    _build_signed_metric(
         "average_predictive_value_difference",
         "Average predictive value difference",
         "((PPV(m) - PPV(r)) + (FOR(m) - FOR(r))) / 2",
@@ -202,7 +192,7 @@ ROWS = (
         source="AIF360 0.6.1",
         aliases=("AIF360 average_predictive_value_difference",),
     ),
-    _pair_row(
+    _build_pair_metric(
         "equalized_odds_difference",
         "Equalized odds difference",
         "max(abs(FPR(m) - FPR(r)), abs(TPR(m) - TPR(r)))",
@@ -222,7 +212,7 @@ ROWS = (
         source="AIF360 0.6.1",
         aliases=("AIF360 equalized_odds_difference",),
     ),
-    _pair_row(
+    _build_pair_metric(
         "equalized_odds_ratio",
         "Equalized odds ratio",
         "min(smaller FPR / larger FPR, smaller TPR / larger TPR)",
@@ -246,7 +236,7 @@ ROWS = (
         limits=(0.8, None),
         source="fairlearn, of two groups",
     ),
-    _spread_row(
+    _build_spread(
         "equalized_odds_difference_across_groups",
         "Equalized odds difference across groups",
         "max over labels of (highest rate of favourable predictions of a group - lowest)",
@@ -254,7 +244,7 @@ ROWS = (
             rate_spread.odds_difference,
             "confusion",
             limits=rate_spread.find_difference_limits,
-            reason_if_infinite=_TOO_FEW,
+            reason_if_infinite=_TOO_FEW_GROUPS,
         ),
         aliases=("fairlearn equalized_odds_difference",),
         says="Of records with equal labels, {any_two} are favoured at rates up to {points} percentage "
@@ -263,7 +253,7 @@ ROWS = (
         ideal=0.0,
         direction=Direction.LOWER,
     ),
-    _spread_row(
+    _build_spread(
         "equalized_odds_ratio_across_groups",
         "Equalized odds ratio across groups",
         "min over labels of (lowest rate of favourable predictions of a group / highest)",
@@ -271,7 +261,7 @@ ROWS = (
             rate_spread.odds_ratio,
             "confusion",
             limits=rate_spread.find_ratio_limits,
-            reason_if_infinite=f"{_TOO_FEW}, or none that was predicted favourable",
+            reason_if_infinite=f"{_TOO_FEW_GROUPS}, or none that was predicted favourable",
         ),
         aliases=("fairlearn equalized_odds_ratio",),
         says="Of records with equal labels, one of {any_two} is favoured at {percent} of the other's rate, "
@@ -280,7 +270,7 @@ ROWS = (
         ideal=1.0,
         direction=Direction.HIGHER,
     ),
-    _comparison_row(
+    _build_comparison(
         "accuracy_difference",
         "Accuracy difference (AD)",
         "right",
@@ -288,7 +278,7 @@ ROWS = (
         "Clarify AD",
         ("Clarify AD",),
     ),
-    _comparison_row(
+    _build_comparison(
         "recall_difference",
         "Recall difference (RD)",
         "true_positive",
@@ -296,7 +286,7 @@ ROWS = (
         "Clarify RD",
         ("Clarify RD",),
     ),
-    _comparison_row(
+    _build_comparison(
         "specificity_difference",
         "Specificity difference (SD)",
         "true_negative",
@@ -304,7 +294,7 @@ ROWS = (
         "Clarify SD",
         ("Clarify SD",),
     ),
-    _comparison_row(
+    _build_comparison(
         "difference_in_acceptance_rates",
         "Difference in acceptance rates (DAR)",
         "positive_predictive",
@@ -312,7 +302,7 @@ ROWS = (
         "Clarify DAR",
         ("Clarify DAR",),
     ),
-    _comparison_row(
+    _build_comparison(
         "difference_in_rejection_rates",
         "Difference in rejection rates (DRR)",
         "negative_predictive",
@@ -320,7 +310,7 @@ ROWS = (
         "Clarify DRR",
         ("Clarify DRR",),
     ),
-    _pair_row(
+    _build_pair_metric(
         "difference_in_conditional_acceptance",
         "Difference in conditional acceptance (DCA)",
         "P(r) / predicted_favourable(r) - P(m) / predicted_favourable(m)",
@@ -341,7 +331,7 @@ ROWS = (
         aliases=("Clarify DCA", "Clarify DCAcc"),
         disadvantage="below",
     ),
-    _signed_row(
+    _build_signed_metric(
         "difference_in_conditional_rejection",
         "Difference in conditional rejection (DCR)",
         "N(m) / predicted_unfavourable(m) - N(r) / predicted_unfavourable(r)",
@@ -360,7 +350,7 @@ ROWS = (
         aliases=("Clarify DCR",),
         disadvantage="below",
     ),
-    _signed_row(
+    _build_signed_metric(
         "treatment_equality",
         "Treatment equality (TE)",
         "FN(m) / FP(m) - FN(r) / FP(r)",

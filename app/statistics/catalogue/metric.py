@@ -1,4 +1,4 @@
-"""Rows of the catalogue: how a figure is computed, and what it means."""
+"""Definition of a metric: how its figure is computed, and what it means."""
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
@@ -11,7 +11,8 @@ import numpy as np
 from ...base.values import frozen
 from ..formulas.conditional_disparity import StrataOutcomes
 from ..group_labels import AnyArray, FloatArray
-from ..intervals.rate_estimates import PARTS, ShareComparison
+from ..intervals.confusion_rates import PARTS
+from ..intervals.rate_estimates import ShareComparison
 from ..intervals.verdicts import FigureScope
 
 Data = Literal[
@@ -24,11 +25,11 @@ SideOfIdeal = Literal["below", "above"]
 CellKind = Literal[
     "confusion", "labels", "predictions", "confusion_after", "changes", "corrections", "label_changes"
 ]
-"""Cells that a figure is computed from: [2, 2] by label and prediction, or [2] by one of them; favourable
-last.
+"""Cells that a figure is computed from, unfavourable first.
 
-Those of mitigation are [2, 2] by label and outcome after it, or before and after by outcome or by being
-right; [2, 2, 2] by label, outcome before and after.
+`labels` and `predictions` are [2], `confusion` [2, 2] by label and prediction. `confusion_after` is by label
+and outcome after mitigation; `changes` by outcome before and after it, `corrections` by being right (last)
+before and after it; `label_changes` [2, 2, 2] by label, outcome before and after.
 """
 
 SetFunction = Callable[[FloatArray], FloatArray]
@@ -48,7 +49,7 @@ class Direction(StrEnum):
 class Need:
     """Records that a figure needs, and the reason where there are none.
 
-    `is_outcome`: a number that the figure itself judges, as the false positives in FN / FP.
+    `count` sums them from cells. `is_outcome`: the figure judges their number, as false positives in FN / FP.
     """
 
     count: Callable[[AnyArray], AnyArray]
@@ -91,11 +92,10 @@ class SetFigure:
 
 @frozen
 class PairFigure:
-    """Function of a monitored group's cells and the reference's. `vanishing` are its signed parts, all zero
-    at equality.
+    """Function of a monitored group's cells and the reference's.
 
-    `parts`, one for each, are set where the figure is `whole` of them: np.max, np.min or np.mean over the
-    last axis.
+    `vanishing` are signed differences, all zero at equality. If `parts` are set, one for each, the figure is
+    `whole` of them: np.max, np.min or np.mean over the last axis.
     """
 
     function: PairFunction
@@ -111,9 +111,8 @@ class PairFigure:
 class SpreadFigure:
     """Function of all groups' cells [..., G, …].
 
-    `power` of the figure is, nearly, a sum of squares over the groups; 0: of none. `limits` computes an
-    interval of its own form from the cells with half a record added to each; `reach` is the least that it
-    covers.
+    To this `power` the figure is, nearly, a sum of squares over the groups; 0: to none. `limits` computes the
+    interval from the cells with half a record added to each, `reach` the least interval.
     """
 
     function: SetFunction
@@ -128,8 +127,8 @@ class SpreadFigure:
 class StrataFigure:
     """Function of both groups' outcomes [..., S, 2] by stratum, and its `limits`.
 
-    `caution` reads the outcomes [2, S, 2] of a pair; figures that leave out strata without both outcomes have
-    none.
+    `caution` warns of outcomes [2, S, 2] of a pair; None for figures that leave out strata without both
+    outcomes.
     """
 
     function: PairFunction
@@ -201,11 +200,11 @@ class Metric:
     is_judged_by_value: bool = False
 
     def find_definition(self, data: Data) -> int:
-        """2 where release 0.1 defined the key differently."""
+        """Returns 2 where release 0.1 defined the key differently, else 1."""
         return 2 if data in self.redefined_on else 1
 
     def list_scopes_on(self, data: Data) -> tuple[FigureScope, ...]:
-        """Scopes on a data set.
+        """Lists the scopes of figures on a data set.
 
         With counterfactuals groups are compared through the reference only; of count tables only those of
         feedback hold ungrouped records, which overall figures need.
@@ -222,22 +221,23 @@ class Metric:
         return tuple(scope for scope in self.scopes if scope not in absent)
 
 
-ratio_row = partial(
+build_labelled = partial(Metric, data=("labelled",), needs=("predictions", "labels"))
+build_ratio = partial(
     Metric, highest=None, ideal=1.0, direction=Direction.TOWARDS_IDEAL, order="monitored / reference"
 )
-difference_row = partial(
+build_difference = partial(
     Metric, lowest=-1.0, ideal=0.0, direction=Direction.TOWARDS_IDEAL, order="monitored - reference"
 )
-reversed_row = partial(difference_row, order="reference - monitored")
+build_reversed_difference = partial(build_difference, order="reference - monitored")
 
 
 def list_needs(*names: str) -> tuple[Need, ...]:
-    """Needs of a figure that divides by these parts of the confusion matrix, keys of PARTS."""
+    """Lists needs of a figure that divides by these parts of the confusion matrix, keys of PARTS."""
     return tuple(Need(PARTS[name].sum_cells, PARTS[name].empty) for name in names)
 
 
 def list_judged_needs(name: str) -> tuple[Need, ...]:
-    """Need of a figure that judges the part it divides by."""
+    """Lists the need of a figure that judges the part it divides by."""
     return (Need(PARTS[name].sum_cells, PARTS[name].empty, is_outcome=True),)
 
 

@@ -4,7 +4,8 @@ from functools import partial
 
 from ..formulas import paired_cells
 from ..group_labels import AnyArray
-from ..intervals.rate_estimates import NO_LABELLED_RECORD, PARTS, RATIO
+from ..intervals.confusion_rates import NO_LABELLED_RECORD, PARTS
+from ..intervals.rate_estimates import RATIO
 from ..intervals.verdicts import FigureScope
 from .metric import (
     CellKind,
@@ -15,14 +16,15 @@ from .metric import (
     RateComparison,
     RateFigure,
     SetFigure,
+    build_ratio,
     list_needs,
-    ratio_row,
 )
 from .quality_metrics import OVERALL_SCOPES
 from .selection_metrics import GROUP_SCOPES, REFERENCE_SCOPES
 
 _MONITORED_SCOPES: tuple[FigureScope, ...] = ("group", "pooled")
 _SOURCE = "Evenhand, mitigation"
+_CHANGE_CONVENTION = "after - before, of the same records: above 0 the figure is higher with mitigation"
 _REASON_IF_INFINITE = (
     "the reference rate is zero, before mitigation or after it, so nothing can be divided by it"
 )
@@ -31,24 +33,24 @@ _DIRECT_BIAS_ONLY = (
 )
 
 
-def _with_label(cells: AnyArray, label: int) -> AnyArray:
+def _sum_with_label(cells: AnyArray, label: int) -> AnyArray:
     return PARTS["records"].sum_cells(cells[..., label, :, :])
 
 
 _CLASSIFIED = (Need(PARTS["records"].sum_cells, "no record{of} was classified"),)
 _LABELLED = (Need(PARTS["records"].sum_cells, NO_LABELLED_RECORD),)
 _BY_LABEL = (
-    Need(partial(_with_label, label=1), PARTS["actual_favourable"].empty),
-    Need(partial(_with_label, label=0), PARTS["actual_unfavourable"].empty),
+    Need(partial(_sum_with_label, label=1), PARTS["actual_favourable"].empty),
+    Need(partial(_sum_with_label, label=0), PARTS["actual_unfavourable"].empty),
 )
 
 
-_mitigation_row = partial(Metric, source=_SOURCE, is_default=True)
-_outcome_row = partial(
-    _mitigation_row, data=("mitigated",), scopes=_MONITORED_SCOPES, needs=("predictions", "copies")
+_build_mitigation = partial(Metric, source=_SOURCE, is_default=True)
+_build_outcome = partial(
+    _build_mitigation, data=("mitigated",), scopes=_MONITORED_SCOPES, needs=("predictions", "copies")
 )
-_impact_row = partial(
-    ratio_row,
+_build_impact = partial(
+    build_ratio,
     data=("mitigated",),
     scopes=REFERENCE_SCOPES,
     source=_SOURCE,
@@ -57,26 +59,25 @@ _impact_row = partial(
     disadvantage="below",
     is_default=True,
 )
-_counterfactual_row = partial(_impact_row, is_stored=False, redefined_on=("mitigated",))
-_quality_row = partial(
-    _mitigation_row,
+_build_counterfactual_impact = partial(_build_impact, is_stored=False, redefined_on=("mitigated",))
+_build_quality = partial(
+    _build_mitigation,
     data=("mitigated_labelled",),
     scopes=OVERALL_SCOPES,
     direction=Direction.HIGHER,
     needs=("predictions", "labels", "copies"),
 )
-_CHANGE_CONVENTION = "after - before, of the same records: above 0 the figure is higher with mitigation"
-_change_row = partial(_quality_row, lowest=-1.0, convention=_CHANGE_CONVENTION, is_stored=False)
+_build_change = partial(_build_quality, lowest=-1.0, convention=_CHANGE_CONVENTION, is_stored=False)
 
 
-def _balanced_accuracy(cell_kind: CellKind) -> SetFigure:
+def _build_balanced_accuracy(cell_kind: CellKind) -> SetFigure:
     return SetFigure(
         paired_cells.balanced_accuracy, cell_kind, list_needs("actual_favourable", "actual_unfavourable")
     )
 
 
-ROWS = (
-    _outcome_row(
+METRICS = (
+    _build_outcome(
         "selection_rate_before",
         "Selection rate before mitigation",
         "favourable before(g) / n(g)",
@@ -84,7 +85,7 @@ ROWS = (
         scopes=GROUP_SCOPES,
         convention="the share of a group's records that the model itself gives the favourable outcome",
     ),
-    _outcome_row(
+    _build_outcome(
         "selection_rate_after",
         "Selection rate after mitigation",
         "favourable after(g) / n(g)",
@@ -93,7 +94,7 @@ ROWS = (
         convention="the share of a group's records with a favourable mitigated outcome; reference records "
         "keep their own",
     ),
-    _impact_row(
+    _build_impact(
         "disparate_impact_before",
         "Disparate impact before mitigation",
         "selection_rate_before(monitored) / selection_rate_before(reference)",
@@ -101,7 +102,7 @@ ROWS = (
         convention="monitored / reference, of the records alone: below 1 the monitored group is favoured "
         "less often",
     ),
-    _impact_row(
+    _build_impact(
         "disparate_impact_after",
         "Disparate impact after mitigation",
         "selection_rate_after(monitored) / selection_rate_after(reference)",
@@ -110,14 +111,14 @@ ROWS = (
         "less often; "
         f"{_DIRECT_BIAS_ONLY}",
     ),
-    _counterfactual_row(
+    _build_counterfactual_impact(
         "counterfactual_disparate_impact_before",
         "Counterfactual disparate impact before mitigation",
         "counterfactual favourable rate before(monitored) / counterfactual favourable rate before(reference)",
         measure=RateComparison("counterfactual_before", RATIO),
         convention="monitored / reference, every record once on each side: that of counterfactual data",
     ),
-    _counterfactual_row(
+    _build_counterfactual_impact(
         "counterfactual_disparate_impact_after",
         "Counterfactual disparate impact after mitigation",
         "counterfactual favourable rate after(monitored) / counterfactual favourable rate after(reference)",
@@ -126,7 +127,7 @@ ROWS = (
         "mitigated; "
         f"{_DIRECT_BIAS_ONLY}",
     ),
-    _outcome_row(
+    _build_outcome(
         "changed_rate",
         "Changed by mitigation",
         "records with another outcome after mitigation / n(g)",
@@ -134,7 +135,7 @@ ROWS = (
         convention="lifted_rate + lowered_rate; neither more nor less is better by itself",
         is_stored=False,
     ),
-    _outcome_row(
+    _build_outcome(
         "lifted_rate",
         "Lifted by mitigation",
         "unfavourable records that are favourable after mitigation / n(g)",
@@ -142,7 +143,7 @@ ROWS = (
         convention="lifted: mitigation turns an unfavourable outcome favourable",
         is_stored=False,
     ),
-    _outcome_row(
+    _build_outcome(
         "lowered_rate",
         "Lowered by mitigation",
         "favourable records that are unfavourable after mitigation / n(g)",
@@ -150,7 +151,7 @@ ROWS = (
         convention="lowered: mitigation turns a favourable outcome unfavourable; lift_only never does",
         is_stored=False,
     ),
-    _outcome_row(
+    _build_outcome(
         "disparate_impact_change",
         "Change of disparate impact by mitigation",
         "disparate_impact_after - disparate_impact_before",
@@ -166,7 +167,7 @@ ROWS = (
         highest=None,
         is_stored=False,
     ),
-    _quality_row(
+    _build_quality(
         "accuracy_before",
         "Accuracy before mitigation",
         "correct before(g) / n(g)",
@@ -174,7 +175,7 @@ ROWS = (
         ideal=1.0,
         convention="the share of labelled records whose predicted label is the actual one",
     ),
-    _quality_row(
+    _build_quality(
         "accuracy_after",
         "Accuracy after mitigation",
         "correct after(g) / n(g)",
@@ -182,36 +183,36 @@ ROWS = (
         ideal=1.0,
         convention="the share of labelled records whose mitigated label is the actual one",
     ),
-    _quality_row(
+    _build_quality(
         "balanced_accuracy_before",
         "Balanced accuracy before mitigation",
         "(TPR + TNR) / 2 before",
-        measure=_balanced_accuracy("confusion"),
+        measure=_build_balanced_accuracy("confusion"),
         ideal=1.0,
         says="{Subject}, {percent} of the predictions are right before mitigation, if favourable and "
         "unfavourable labels count alike.",
         convention="of one group's labelled records and the model's own outcomes; positive means favourable",
         is_stored=False,
     ),
-    _quality_row(
+    _build_quality(
         "balanced_accuracy_after",
         "Balanced accuracy after mitigation",
         "(TPR + TNR) / 2 after",
-        measure=_balanced_accuracy("confusion_after"),
+        measure=_build_balanced_accuracy("confusion_after"),
         ideal=1.0,
         says="{Subject}, {percent} of the predictions are right after mitigation, if favourable and "
         "unfavourable labels count alike.",
         convention="of one group's labelled records and the mitigated outcomes; positive means favourable",
         is_stored=False,
     ),
-    _change_row(
+    _build_change(
         "accuracy_change",
         "Change of accuracy by mitigation",
         "accuracy_after - accuracy_before",
         measure=SetFigure(paired_cells.rate_change, "corrections", _LABELLED),
         says="{Subject}, mitigation moves the accuracy by {moved_points} percentage points.",
     ),
-    _change_row(
+    _build_change(
         "balanced_accuracy_change",
         "Change of balanced accuracy by mitigation",
         "balanced_accuracy_after - balanced_accuracy_before",

@@ -1,4 +1,4 @@
-"""Differences of labels and group sizes."""
+"""Differences between groups in labels and size, and in outcomes within strata."""
 
 import math
 from functools import partial
@@ -16,17 +16,18 @@ from .metric import (
     PairFunction,
     RateComparison,
     StrataFigure,
-    reversed_row,
+    build_reversed_difference,
 )
 from .selection_metrics import PAIR_SCOPES, REFERENCE_SCOPES
 
 _DATA_WITH_LABELS: tuple[Data, ...] = ("training", "labelled")
+_IS_HIGHER = "is {points} percentage points {higher} than its share of the favourable ones."
 _REASON_IF_KL_INFINITE = (
     "no record{of} has one of the labels that the reference group has, so the divergence is infinite"
 )
 
 
-def _distance_row(
+def _build_distance(
     key: str,
     title: str,
     formula: str,
@@ -59,7 +60,7 @@ def _distance_row(
     )
 
 
-_conditional_row = partial(
+_build_conditional_disparity = partial(
     Metric,
     formula="sum over strata i of n_i ((unfavourable_i(m) / unfavourable_i) - (favourable_i(m) / "
     "favourable_i)) / n",
@@ -72,10 +73,9 @@ _conditional_row = partial(
     limits=(-0.1, 0.1),
     disadvantage="above",
 )
-_IS_HIGHER = "is {points} percentage points {higher} than its share of the favourable ones."
 
 
-def _over_strata(cell_kind: CellKind) -> StrataFigure:
+def _build_disparity_figure(cell_kind: CellKind) -> StrataFigure:
     return StrataFigure(
         conditional_disparity.conditional_demographic_disparity,
         cell_kind,
@@ -85,8 +85,8 @@ def _over_strata(cell_kind: CellKind) -> StrataFigure:
     )
 
 
-ROWS = (
-    reversed_row(
+METRICS = (
+    build_reversed_difference(
         "class_imbalance",
         "Class imbalance (CI)",
         "(n(reference) - n(monitored)) / (n(reference) + n(monitored))",
@@ -99,7 +99,7 @@ ROWS = (
         needs=("labels",),
         aliases=("Clarify CI",),
     ),
-    reversed_row(
+    build_reversed_difference(
         "difference_in_proportions_of_labels",
         "Difference in proportions of labels (DPL)",
         "base_rate(reference) - base_rate(monitored)",
@@ -113,7 +113,7 @@ ROWS = (
         disadvantage="above",
         aliases=("Clarify DPL",),
     ),
-    _distance_row(
+    _build_distance(
         "kl_divergence",
         "Kullback-Leibler divergence (KL)",
         "sum over outcomes of r ln(r / m)",
@@ -124,7 +124,7 @@ ROWS = (
         says="The labels of {monitored} are distributed {shown} nats away from those of {reference}; 0 "
         "would be alike.",
     ),
-    _distance_row(
+    _build_distance(
         "js_divergence",
         "Jensen-Shannon divergence (JS)",
         "(KL(r, p) + KL(m, p)) / 2 with p = (r + m) / 2",
@@ -135,7 +135,7 @@ ROWS = (
         says="The labels of {monitored} and {reference} lie {shown} nats from their average; 0 would be "
         "alike, 0.69 opposite.",
     ),
-    _distance_row(
+    _build_distance(
         "lp_norm",
         "Lp norm (LP)",
         "sqrt(sum over outcomes of (r - m)^2)",
@@ -146,7 +146,7 @@ ROWS = (
         says="The shares of the labels of {monitored} and {reference} lie {shown} apart in the plane; 0 "
         "would be alike, 1.41 opposite.",
     ),
-    _distance_row(
+    _build_distance(
         "total_variation_distance",
         "Total variation distance (TVD)",
         "(sum over outcomes of abs(r - m)) / 2",
@@ -157,7 +157,7 @@ ROWS = (
         says="Of every 100 labels of {monitored}, {points} would have to change for it to have the labels "
         "of {reference}.",
     ),
-    _distance_row(
+    _build_distance(
         "kolmogorov_smirnov",
         "Kolmogorov-Smirnov distance (KS)",
         "max over outcomes of abs(r - m)",
@@ -168,21 +168,21 @@ ROWS = (
         says="The share of one label differs between {monitored} and {reference} by {points} percentage "
         "points.",
     ),
-    _conditional_row(
+    _build_conditional_disparity(
         "conditional_demographic_disparity_in_labels",
         "Conditional demographic disparity in labels (CDDL)",
         data=_DATA_WITH_LABELS,
-        measure=_over_strata("labels"),
+        measure=_build_disparity_figure("labels"),
         source="Clarify CDDL",
         says=f"Among like records, {{monitored}} has a share of the unfavourable labels that {_IS_HIGHER}",
         needs=("labels", "strata"),
         aliases=("Clarify CDDL",),
     ),
-    _conditional_row(
+    _build_conditional_disparity(
         "conditional_demographic_disparity_in_predicted_labels",
         "Conditional demographic disparity in predicted labels (CDDPL)",
         data=("as_logged",),
-        measure=_over_strata("predictions"),
+        measure=_build_disparity_figure("predictions"),
         source="Clarify CDDPL",
         says="Among like records, {monitored} has a share of the unfavourable predictions that "
         f"{_IS_HIGHER}",

@@ -12,26 +12,25 @@ from .metric import (
     RateFigure,
     SetFigure,
     SetFunction,
+    build_labelled,
     list_judged_needs,
     list_needs,
 )
 from .selection_metrics import GROUP_SCOPES
 
 OVERALL_SCOPES: tuple[FigureScope, ...] = ("overall", *GROUP_SCOPES)
-_labelled_row = partial(Metric, data=("labelled",), scopes=OVERALL_SCOPES, needs=("predictions", "labels"))
-
-
-_rate_row = partial(
-    _labelled_row,
+_build_quality = partial(build_labelled, scopes=OVERALL_SCOPES)
+_build_rate = partial(
+    _build_quality,
     convention="a share of the labelled records of one group; positive means favourable",
     source="AIF360; fairlearn",
 )
-_right_rate_row = partial(_rate_row, ideal=1.0, direction=Direction.HIGHER)
-_wrong_rate_row = partial(_rate_row, ideal=0.0, direction=Direction.LOWER)
+_build_right_rate = partial(_build_rate, ideal=1.0, direction=Direction.HIGHER)
+_build_wrong_rate = partial(_build_rate, ideal=0.0, direction=Direction.LOWER)
 
 
-def _count_row(key: str, title: str, formula: str, part_name: str, aliases: tuple[str, ...]) -> Metric:
-    return _labelled_row(
+def _build_count(key: str, title: str, formula: str, part_name: str, aliases: tuple[str, ...]) -> Metric:
+    return _build_quality(
         key,
         title,
         formula,
@@ -44,7 +43,7 @@ def _count_row(key: str, title: str, formula: str, part_name: str, aliases: tupl
     )
 
 
-def _ratio_row(
+def _build_set_metric(
     key: str,
     title: str,
     formula: str,
@@ -52,9 +51,10 @@ def _ratio_row(
     needs: tuple[Need, ...],
     says: str,
     aliases: tuple[str, ...],
+    *,
+    is_bounded: bool = False,
 ) -> Metric:
-    is_bounded = key in {"f1", "balanced_accuracy"}
-    return _labelled_row(
+    return _build_quality(
         key,
         title,
         formula,
@@ -69,8 +69,8 @@ def _ratio_row(
     )
 
 
-ROWS = (
-    _right_rate_row(
+METRICS = (
+    _build_right_rate(
         "accuracy",
         "Accuracy",
         "correct(g) / n(g)",
@@ -79,7 +79,7 @@ ROWS = (
         is_default=True,
         aliases=("AIF360 accuracy", "Clarify ACC", "fairlearn accuracy"),
     ),
-    _wrong_rate_row(
+    _build_wrong_rate(
         "error_rate",
         "Error rate",
         "(FP + FN) / n",
@@ -88,7 +88,7 @@ ROWS = (
         "count as right",
         aliases=("AIF360 error_rate",),
     ),
-    _rate_row(
+    _build_rate(
         "base_rate",
         "Base rate",
         "P / n",
@@ -97,7 +97,7 @@ ROWS = (
         needs=("labels",),
         aliases=("AIF360 base_rate", "Clarify q"),
     ),
-    _right_rate_row(
+    _build_right_rate(
         "true_positive_rate",
         "True positive rate (recall)",
         "TP / (TP + FN)",
@@ -110,28 +110,28 @@ ROWS = (
             "fairlearn recall",
         ),
     ),
-    _wrong_rate_row(
+    _build_wrong_rate(
         "false_negative_rate",
         "False negative rate",
         "FN / (FN + TP)",
         measure=RateFigure("false_negative"),
         aliases=("AIF360 false_negative_rate", "fairlearn false_negative_rate"),
     ),
-    _wrong_rate_row(
+    _build_wrong_rate(
         "false_positive_rate",
         "False positive rate",
         "FP / (FP + TN)",
         measure=RateFigure("false_positive"),
         aliases=("AIF360 false_positive_rate", "fairlearn false_positive_rate"),
     ),
-    _right_rate_row(
+    _build_right_rate(
         "true_negative_rate",
         "True negative rate (specificity)",
         "TN / (TN + FP)",
         measure=RateFigure("true_negative"),
         aliases=("AIF360 true_negative_rate", "AIF360 specificity", "fairlearn true_negative_rate"),
     ),
-    _right_rate_row(
+    _build_right_rate(
         "positive_predictive_value",
         "Positive predictive value (precision)",
         "TP / (TP + FP)",
@@ -143,28 +143,28 @@ ROWS = (
             "Clarify acceptance rate",
         ),
     ),
-    _right_rate_row(
+    _build_right_rate(
         "negative_predictive_value",
         "Negative predictive value",
         "TN / (TN + FN)",
         measure=RateFigure("negative_predictive"),
         aliases=("AIF360 negative_predictive_value", "Clarify rejection rate"),
     ),
-    _wrong_rate_row(
+    _build_wrong_rate(
         "false_discovery_rate",
         "False discovery rate",
         "FP / (FP + TP)",
         measure=RateFigure("false_discovery"),
         aliases=("AIF360 false_discovery_rate",),
     ),
-    _wrong_rate_row(
+    _build_wrong_rate(
         "false_omission_rate",
         "False omission rate",
         "FN / (FN + TN)",
         measure=RateFigure("false_omission"),
         aliases=("AIF360 false_omission_rate",),
     ),
-    _ratio_row(
+    _build_set_metric(
         "balanced_accuracy",
         "Balanced accuracy",
         "(TPR + TNR) / 2",
@@ -173,8 +173,9 @@ ROWS = (
         "{Subject}, {percent} of the predictions are right, if favourable and unfavourable labels count "
         "alike.",
         ("fairlearn balanced_accuracy",),
+        is_bounded=True,
     ),
-    _ratio_row(
+    _build_set_metric(
         "f1",
         "F1 score",
         "2 TP / (2 TP + FP + FN)",
@@ -182,8 +183,9 @@ ROWS = (
         list_needs("any_favourable"),
         "{Subject}, the harmonic mean of precision and recall is {shown}; 1 is perfect.",
         ("fairlearn f1", "Clarify F1 Score"),
+        is_bounded=True,
     ),
-    _ratio_row(
+    _build_set_metric(
         "conditional_acceptance",
         "Conditional acceptance",
         "(TP + FN) / (TP + FP)",
@@ -192,7 +194,7 @@ ROWS = (
         "{Subject}, there are {shown} favourable labels for each favourable prediction.",
         ("Clarify conditional acceptance",),
     ),
-    _ratio_row(
+    _build_set_metric(
         "conditional_rejection",
         "Conditional rejection",
         "(TN + FP) / (TN + FN)",
@@ -201,7 +203,7 @@ ROWS = (
         "{Subject}, there are {shown} unfavourable labels for each unfavourable prediction.",
         ("Clarify conditional rejection",),
     ),
-    _ratio_row(
+    _build_set_metric(
         "treatment_ratio",
         "Treatment ratio",
         "FN / FP",
@@ -210,51 +212,51 @@ ROWS = (
         "{Subject}, there are {shown} wrongly unfavourable predictions for each wrongly favourable one.",
         ("Clarify FN/FP",),
     ),
-    _count_row(
+    _build_count(
         "record_count", "Labelled records", "n", "records", ("AIF360 num_instances", "fairlearn count")
     ),
-    _count_row(
+    _build_count(
         "actual_favourable_count",
         "Favourable labels",
         "P = TP + FN",
         "actual_favourable",
         ("AIF360 num_positives",),
     ),
-    _count_row(
+    _build_count(
         "actual_unfavourable_count",
         "Unfavourable labels",
         "N = FP + TN",
         "actual_unfavourable",
         ("AIF360 num_negatives",),
     ),
-    _count_row(
+    _build_count(
         "predicted_favourable_count",
         "Favourable predictions",
         "TP + FP",
         "predicted_favourable",
         ("AIF360 num_pred_positives",),
     ),
-    _count_row(
+    _build_count(
         "predicted_unfavourable_count",
         "Unfavourable predictions",
         "TN + FN",
         "predicted_unfavourable",
         ("AIF360 num_pred_negatives",),
     ),
-    _count_row(
+    _build_count(
         "true_positive_count",
         "True positives",
         "TP",
         "true_positive",
         ("AIF360 num_true_positives", "AIF360 power"),
     ),
-    _count_row(
+    _build_count(
         "false_positive_count", "False positives", "FP", "false_positive", ("AIF360 num_false_positives",)
     ),
-    _count_row(
+    _build_count(
         "true_negative_count", "True negatives", "TN", "true_negative", ("AIF360 num_true_negatives",)
     ),
-    _count_row(
+    _build_count(
         "false_negative_count", "False negatives", "FN", "false_negative", ("AIF360 num_false_negatives",)
     ),
 )

@@ -4,21 +4,23 @@ from functools import partial
 
 from .metric import Data, Direction, Metric, NeededInput, RowFigure
 
-_row = partial(Metric, measure=RowFigure())
+_build_metric = partial(Metric, measure=RowFigure())
 
 
-def _consistency_row(
+def _build_consistency(
     key: str,
     title: str,
+    *,
     outcome: str,
     data: tuple[Data, ...],
     needs: tuple[NeededInput, ...],
-    aliases: tuple[str, ...],
+    aliases: tuple[str, ...] = (),
 ) -> Metric:
-    return _row(
+    return _build_metric(
         key,
         title,
-        f"1 - mean of abs(y - mean y of the 5 nearest records), the record itself among them, y the {outcome}",
+        "1 - mean of abs(y - mean y of the 5 nearest records), the record itself among them, y the "
+        f"{outcome}",
         data=data,
         scopes=("overall", "group"),
         ideal=1.0,
@@ -26,18 +28,19 @@ def _consistency_row(
         convention="1 where every record has the same outcome as the records most like it; features are "
         "standardised",
         source="AIF360; Zemel et al. 2013",
-        says=f"{{Subject}}, a record's {outcome} agrees with {{percent}} of those of the records most like it.",
+        says=f"{{Subject}}, a record's {outcome} agrees with {{percent}} of those of the records most like "
+        "it.",
         needs=needs,
         aliases=aliases,
     )
 
 
-def _subgroup_row(key: str, title: str, rate: str, alias: str) -> Metric:
-    return _row(
+def _build_rich_subgroup(key: str, title: str, *, rate: str, alias: str) -> Metric:
+    return _build_metric(
         key,
         title,
-        f"largest abs({rate}(subgroup) - {rate}) times the share of all records that the subgroup's judged "
-        "members are, over subgroups a line divides",
+        f"largest abs({rate}(subgroup) - {rate}) · judged members of the subgroup / all records, over "
+        "subgroups on one side of a line",
         data=("labelled",),
         scopes=("overall",),
         ideal=0.0,
@@ -52,8 +55,8 @@ def _subgroup_row(key: str, title: str, rate: str, alias: str) -> Metric:
     )
 
 
-ROWS = (
-    _row(
+METRICS = (
+    _build_metric(
         "counterfactual_flip_test",
         "Counterfactual flip test (FT)",
         "(F+ - F-) / n(monitored), F+ unfavourable records whose nearest reference records are favourable, "
@@ -74,26 +77,31 @@ ROWS = (
         aliases=("Clarify FT",),
         disadvantage="above",
     ),
-    _consistency_row(
+    _build_consistency(
         "consistency",
         "Consistency of the labels",
-        "label",
-        ("training", "labelled"),
-        ("labels", "rows"),
-        ("AIF360 consistency",),
+        outcome="label",
+        data=("training", "labelled"),
+        needs=("labels", "rows"),
+        aliases=("AIF360 consistency",),
     ),
-    _consistency_row(
+    _build_consistency(
         "prediction_consistency",
         "Consistency of the predictions",
-        "prediction",
-        ("as_logged",),
-        ("predictions", "rows"),
-        (),
+        outcome="prediction",
+        data=("as_logged",),
+        needs=("predictions", "rows"),
     ),
-    _subgroup_row(
-        "rich_subgroup_false_positive", "Rich subgroup, false positives", "FPR", "AIF360 rich_subgroup FP"
+    _build_rich_subgroup(
+        "rich_subgroup_false_positive",
+        "Rich subgroup, false positives",
+        rate="FPR",
+        alias="AIF360 rich_subgroup FP",
     ),
-    _subgroup_row(
-        "rich_subgroup_false_negative", "Rich subgroup, false negatives", "FNR", "AIF360 rich_subgroup FN"
+    _build_rich_subgroup(
+        "rich_subgroup_false_negative",
+        "Rich subgroup, false negatives",
+        rate="FNR",
+        alias="AIF360 rich_subgroup FN",
     ),
 )

@@ -4,11 +4,24 @@ from collections.abc import Callable
 from functools import partial
 
 from ..formulas.score_distances import QUANTILES
-from .metric import Direction, Metric, ScoreFigure, difference_row, ratio_row
+from .metric import Direction, Metric, ScoreFigure, build_difference, build_ratio
 from .quality_metrics import OVERALL_SCOPES
 from .selection_metrics import REFERENCE_SCOPES
 
-_score_row = partial(
+_PLACES_ABOVE_QUANTILES = {
+    0.2: "not among the lowest fifth of everybody's",
+    0.5: "above the median of everybody's",
+    0.8: "among the highest fifth of everybody's",
+}
+_SCORE_CELLS = (
+    ("true", "positive", "GTP", "favourable", "favourable"),
+    ("false", "negative", "GFN", "unfavourable", "favourable"),
+    ("false", "positive", "GFP", "favourable", "unfavourable"),
+    ("true", "negative", "GTN", "unfavourable", "unfavourable"),
+)
+"""Whether the outcome is right, its sign, short name of the sum of its probabilities, outcome, label."""
+
+_build_score_metric = partial(
     Metric,
     data=("labelled",),
     measure=ScoreFigure(),
@@ -19,19 +32,10 @@ _score_row = partial(
 )
 
 
-_CELLS = (
-    ("true", "positive", "GTP", "favourable", "favourable"),
-    ("false", "negative", "GFN", "unfavourable", "favourable"),
-    ("false", "positive", "GFP", "favourable", "unfavourable"),
-    ("true", "negative", "GTN", "unfavourable", "unfavourable"),
-)
-"""Whether the outcome is right, its sign, short name of the sum of its probabilities, outcome, label."""
-
-
-def _gap_row(
-    row: Callable[..., Metric], key: str, title: str, formula: str, *, says: str, convention: str
+def _build_score_gap(
+    build: Callable[..., Metric], key: str, title: str, formula: str, *, says: str, convention: str
 ) -> Metric:
-    return row(
+    return build(
         key,
         title,
         formula,
@@ -47,15 +51,9 @@ def _gap_row(
     )
 
 
-_PLACES_ABOVE_QUANTILES = {
-    0.2: "not among the lowest fifth of everybody's",
-    0.5: "above the median of everybody's",
-    0.8: "among the highest fifth of everybody's",
-}
-
-ROWS = (
-    _gap_row(
-        partial(difference_row, lowest=None),
+METRICS = (
+    _build_score_gap(
+        partial(build_difference, lowest=None),
         "standardized_mean_difference",
         "Standardised mean difference of scores",
         "(mean p(m) - mean p(r)) / s, the standard deviation of p of all records",
@@ -66,45 +64,45 @@ ROWS = (
         " the lower scores; the divisor of s squared is n, and s is of records of no group, too",
     ),
     *(
-        _gap_row(
-            ratio_row,
+        _build_score_gap(
+            build_ratio,
             key,
             f"Adverse impact ratio above the {share:g} quantile of scores",
             f"share of m with p > c / share of r with p > c; c = lowest p that {share:g} of all records do "
             "not exceed",
-            says=f"The share of {{monitored}} whose probability of the favourable outcome is {_PLACES_ABOVE_QUANTILES[share]} "
-            "is {shown} times that of {reference}.",
+            says="The share of {monitored} whose probability of the favourable outcome is "
+            f"{_PLACES_ABOVE_QUANTILES[share]} is {{shown}} times that of {{reference}}.",
             convention="monitored / reference, of the probability of the favourable outcome, labelled or "
             "not; c is one for all groups, and of records of no group, too",
         )
         for key, share in QUANTILES.items()
     ),
     *(
-        _score_row(
+        _build_score_metric(
             f"generalized_{right}_{sign}_count",
             f"Generalized {right} {sign}s",
-            f"{name} = sum of {'p' if outcome == 'favourable' else '(1 - p)'} over {label} labels",
+            f"{sum_name} = sum of {'p' if outcome == 'favourable' else '(1 - p)'} over {label} labels",
             says=f"{{Subject}}, the probabilities of the {outcome} outcome add up to {{shown}} over the "
             f"{label} labels.",
             highest=None,
             aliases=(f"AIF360 num_generalized_{right}_{sign}s",),
         )
-        for right, sign, name, outcome, label in _CELLS
+        for right, sign, sum_name, outcome, label in _SCORE_CELLS
     ),
     *(
-        _score_row(
+        _build_score_metric(
             f"generalized_{right}_{sign}_rate",
             f"Generalized {right} {sign} rate",
-            f"{name} / {'P' if label == 'favourable' else 'N'}",
+            f"{sum_name} / {'P' if label == 'favourable' else 'N'}",
             says=f"{{Subject}}, the mean probability of the {outcome} outcome is {{percent}} where the "
             f"label is {label}.",
             direction=Direction.HIGHER if right == "true" else Direction.LOWER,
             ideal=1.0 if right == "true" else 0.0,
             aliases=(f"AIF360 generalized_{right}_{sign}_rate",),
         )
-        for right, sign, name, outcome, label in _CELLS
+        for right, sign, sum_name, outcome, label in _SCORE_CELLS
     ),
-    _score_row(
+    _build_score_metric(
         "generalized_equalized_odds_difference",
         "Generalized equalized odds difference",
         "max(abs(GFPR(m) - GFPR(r)), abs(GTPR(m) - GTPR(r)))",
@@ -117,7 +115,7 @@ ROWS = (
         limits=(None, 0.1),
         aliases=("AIF360 generalized_equalized_odds_difference",),
     ),
-    _score_row(
+    _build_score_metric(
         "log_loss",
         "Log loss",
         "mean of -ln(p of the actual outcome)",
@@ -128,7 +126,7 @@ ROWS = (
         source="scikit-learn",
         aliases=("scikit-learn log_loss",),
     ),
-    _score_row(
+    _build_score_metric(
         "brier_score",
         "Brier score",
         "mean of (p - y)^2",
@@ -139,7 +137,7 @@ ROWS = (
         source="scikit-learn; Brier 1950",
         aliases=("scikit-learn brier_score_loss",),
     ),
-    _score_row(
+    _build_score_metric(
         "roc_auc",
         "ROC AUC",
         "chance that a favourable label has a higher p than an unfavourable one, ties half",
@@ -150,7 +148,7 @@ ROWS = (
         source="scikit-learn",
         aliases=("scikit-learn roc_auc_score",),
     ),
-    _score_row(
+    _build_score_metric(
         "average_precision",
         "Average precision (PR AUC)",
         "sum over falling p of (recall_i - recall_(i - 1)) precision_i, equal p together",
@@ -163,7 +161,7 @@ ROWS = (
         source="scikit-learn; OpenScale area_under_pr",
         aliases=("scikit-learn average_precision_score", "OpenScale area_under_pr"),
     ),
-    _score_row(
+    _build_score_metric(
         "calibration_gap",
         "Calibration gap",
         "mean p - share of favourable labels",
@@ -175,7 +173,7 @@ ROWS = (
         source="calibration in the large",
         limits=(-0.1, 0.1),
     ),
-    _score_row(
+    _build_score_metric(
         "calibration_error",
         "Expected calibration error",
         "sum over ten bins of p of n_i / n abs(mean p - share of favourable labels)",

@@ -13,9 +13,9 @@ from .metric import (
     RateComparison,
     RateFigure,
     StrataFigure,
-    difference_row,
-    ratio_row,
-    reversed_row,
+    build_difference,
+    build_ratio,
+    build_reversed_difference,
 )
 
 GROUP_SCOPES: tuple[FigureScope, ...] = ("group", "pooled", "reference")
@@ -28,15 +28,15 @@ _REASON_IF_INFINITE = (
     "odds ratio has no finite value"
 )
 
-_odds_row = partial(ratio_row, data=("as_logged",), scopes=REFERENCE_SCOPES, disadvantage="below")
-_strata_row = partial(
-    _odds_row,
+_build_odds_ratio = partial(build_ratio, data=("as_logged",), scopes=REFERENCE_SCOPES, disadvantage="below")
+_build_strata_ratio = partial(
+    _build_odds_ratio,
     convention="monitored / reference, of records with the same value of the monitor's strata; other strata "
     "are left out",
     needs=("predictions", "strata"),
 )
 
-ROWS = (
+METRICS = (
     Metric(
         "favourable_rate",
         "Favourable rate",
@@ -53,7 +53,7 @@ ROWS = (
         is_default=True,
         redefined_on=("counterfactual",),
     ),
-    ratio_row(
+    build_ratio(
         "disparate_impact",
         "Disparate impact",
         "favourable_rate(monitored) / favourable_rate(reference)",
@@ -74,7 +74,7 @@ ROWS = (
         is_default=True,
         redefined_on=("counterfactual",),
     ),
-    difference_row(
+    build_difference(
         "statistical_parity_difference",
         "Statistical parity difference",
         "favourable_rate(monitored) - favourable_rate(reference)",
@@ -94,7 +94,7 @@ ROWS = (
         ),
         is_default=True,
     ),
-    reversed_row(
+    build_reversed_difference(
         "difference_in_positive_proportions_in_predicted_labels",
         "Difference in positive proportions in predicted labels (DPPL)",
         "favourable_rate(reference) - favourable_rate(monitored)",
@@ -122,7 +122,7 @@ ROWS = (
         aliases=("OpenScale perfect_equality",),
         is_default=True,
     ),
-    ratio_row(
+    build_ratio(
         "openscale_fairness",
         "OpenScale fairness",
         "favourable_rate(monitored records, original and synthesised) / perfect_equality",
@@ -153,7 +153,7 @@ ROWS = (
         needs=("predictions", "copies"),
         is_default=True,
     ),
-    _odds_row(
+    _build_odds_ratio(
         "odds_ratio",
         "Odds ratio",
         "(favourable(m) / unfavourable(m)) / (favourable(r) / unfavourable(r))",
@@ -161,8 +161,8 @@ ROWS = (
             strata_odds.odds_ratio,
             "predictions",
             PREDICTION_NEEDS,
-            reason_if_infinite="all records{of} are favourable, or none of the reference group is, so the odds ratio "
-            "has no finite value",
+            reason_if_infinite="all records{of} are favourable, or none of the reference group is, so the "
+            "odds ratio has no finite value",
         ),
         convention="monitored / reference: below 1 the monitored group is favoured less often; further from "
         "1 than the ratio",
@@ -171,7 +171,7 @@ ROWS = (
         needs=("predictions",),
         aliases=("statsmodels Table2x2.oddsratio",),
     ),
-    _strata_row(
+    _build_strata_ratio(
         "mantel_haenszel_odds_ratio",
         "Odds ratio given the strata (Mantel–Haenszel)",
         "sum over strata i of favourable_i(m) unfavourable_i(r) / n_i, over the sum of unfavourable_i(m) "
@@ -188,7 +188,7 @@ ROWS = (
         "for {reference}.",
         aliases=("statsmodels StratifiedTable.oddsratio_pooled",),
     ),
-    _strata_row(
+    _build_strata_ratio(
         "adjusted_odds_ratio",
         "Adjusted odds ratio (logit)",
         "exp(b) of logit(favourable) = b monitored + a term for each stratum, by largest likelihood",

@@ -8,16 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .nulls import SMALLEST_RATE, FloatArray, Hours, Limit, Lines, Null, SideHours
+from ..group_labels import FloatArray
+from .nulls import SMALLEST_RATE, Hours, Limit, Lines, Null, SideHours
 
 UNSTEADINESS_HOURS = 168
 """Hours before an hour that its divisor is measured on."""
 
 MIN_FAVOURABLE = 3
-"""Min favourable records of each group for comparing an hour with the last such hour."""
+"""Favourable records that each group of an hour needs to be compared with the last such hour."""
 
 MAX_TERM = 25.0
-"""Bound on a comparison, so that one jump does not decide."""
+"""Bound on the square of one comparison, so that one jump does not decide."""
 
 MIN_TERMS = 24
 """With fewer comparisons the divisor is 1."""
@@ -25,10 +26,31 @@ MIN_TERMS = 24
 MAX_STEADY_FACTOR = 1.3
 """Variation, as a multiple of chance, up to which the divisor is 1."""
 
+RATE_HOURS = 48
+"""Hours before an hour whose records estimate its reference rate."""
+
+MIN_RECENT_REFERENCE_RECORDS = 50
+"""With fewer, the next older hour is added whole."""
+
+MAX_OLDER_HOURS = 50
+"""Older hours that are added at most."""
+
+FIRST_RATES = np.clip(np.sin(np.pi * (np.arange(1, 100) - 0.5) / 198) ** 2, SMALLEST_RATE, 1 - SMALLEST_RATE)
+"""Quantiles of the Beta(½, ½) prior: reference rates that an hour without an estimate bets on."""
+
+MAX_LOGIT = 40.0
+"""Projections are searched between this and its negative."""
+
+MAX_STEPS = 60
+"""As many halvings leave less than 1e-16; nearly all searches end within six."""
+
+MIN_STEP = 1e-9
+"""Newton's last step; the remaining error is of the order of its square."""
+
 
 def measure_unsteadiness(hours: Hours, start: int = 0) -> FloatArray:
-    """Divisor [H] of ln E of each hour from `start` on, from the hours before it: 1, or the factor by which
-    hours vary more than chance allows.
+    """Divisor [H] of ln E of each hour from `start` on: 1, or the factor by which the log-ratios of the hours
+    before it vary more than chance allows.
 
     With it E stays an e-value, since a power below 1 of one is one.
     """
@@ -50,40 +72,15 @@ def measure_unsteadiness(hours: Hours, start: int = 0) -> FloatArray:
     first = np.searchsorted(usable[:-1], numbers - UNSTEADINESS_HOURS)
     end = np.searchsorted(usable[1:], numbers)
     count = np.maximum(end - first, 0)
-    # Each sum by itself: running sums would depend on where the series begins. The last 0 is for empty
-    # ranges.
+    # Running sums would depend on where the series begins. The last 0 is for empty ranges.
     bounds = np.array([first, np.maximum(end, first)]).T.ravel()
     sums = np.add.reduceat(np.append(terms, 0.0), bounds)[::2]
     means = np.where(count > 0, sums, 0.0) / np.maximum(count, 1)
     return np.where((count >= MIN_TERMS) & (means > MAX_STEADY_FACTOR), means, divisors)
 
 
-RATE_HOURS = 48
-"""Hours before an hour whose records estimate its reference rate."""
-
-MIN_RECENT_REFERENCE_RECORDS = 50
-"""With fewer, the next older hour is added whole."""
-
-MAX_OLDER_HOURS = 50
-"""Hours before those that are added at most."""
-
-FIRST_RATES = np.clip(np.sin(np.pi * (np.arange(1, 100) - 0.5) / 198) ** 2, SMALLEST_RATE, 1 - SMALLEST_RATE)
-"""Quantiles of the Beta(½, ½) prior."""
-
-MAX_LOGIT = 40.0
-"""Projections are searched between this and its negative."""
-
-MAX_STEPS = 60
-"""As many halvings leave less than 1e-16; nearly all searches end within six."""
-
-MIN_STEP = 1e-9
-"""Newton's last step; the remaining error is of the order of its square."""
-
-
 class HourEstimates(NamedTuple):
-    """Estimates from the hours before each hour: its reference rate [H], NaN with too few records, and the
-    divisor [H] of ln E.
-    """
+    """Reference rate [H], as of `estimate_rates`, and divisor [H] of ln E, from the hours before each."""
 
     reference: FloatArray
     unsteadiness: FloatArray
@@ -92,8 +89,9 @@ class HourEstimates(NamedTuple):
 def estimate_rates(
     reference: SideHours, older: Sequence[tuple[int, float, float]] = (), start: int = 0
 ) -> FloatArray:
-    """Reference rate before each hour from `start` on, NaN with too few records; `older` are a position below
-    0, favourable and all reference records before.
+    """Reference rate before each hour from `start` on; NaN with too few records.
+
+    `older` are hours before the series: a position below 0, favourable and all reference records.
     """
     before = np.array(older, np.float64).reshape(-1, 3)
     filled = np.flatnonzero(reference.records)
@@ -175,7 +173,7 @@ def compute_log_e_values(
 def compare_with_line(
     hours: Hours, line: Null | Lines, monitored: FloatArray, reference: FloatArray
 ) -> FloatArray:
-    """Ln of the likelihood ratio [H, A] against the closest rates on the line.
+    """Ln of the likelihood ratio [H, A] of rates that are bet on against the closest ones on the line.
 
     With several lines [G] the rates are [H, 1] and the result [H, G].
     """
@@ -201,7 +199,7 @@ class PreciseRate(NamedTuple):
 def project(
     null: Null | Lines, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray
 ) -> tuple[PreciseRate, PreciseRate]:
-    """Rates on the null's line that minimise the sum of n · KL(rate, projection)."""
+    """Rates on the null's line with the least n_a · KL(a, rate) + n_b · KL(b, rate) (Kullback-Leibler)."""
     slope, slack = np.asarray(null.slope), np.asarray(null.slack)
     if not slack.any():
         return _project_on_ratio(slope, a, b, n_a, n_b)
@@ -238,6 +236,8 @@ class _Line(NamedTuple):
 
 
 class _Bets(NamedTuple):
+    """Rates that are bet on, and records, of the sides a and b of a line."""
+
     a: FloatArray
     b: FloatArray
     n_a: FloatArray
@@ -245,7 +245,7 @@ class _Bets(NamedTuple):
 
 
 def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
-    """Logits of the derivative's zero; NaN where a rate is NaN.
+    """Logits of the position where the derivative is zero; NaN where a rate is NaN.
 
     The derivative increases: Newton's step is taken where it stays between the enclosing logits, else their
     middle.
@@ -281,10 +281,10 @@ def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
 
 
 def _guess_logits(line: _Line, bets: _Bets) -> FloatArray:
-    """The middle real root of a cubic polynomial of b, with few exact digits near the ends."""
+    """Logit of the middle root of the derivative, a cubic of b; inexact near the ends of the line."""
     slope, slack = line.slope, line.slack
     share_a, share_b = bets.n_a / (bets.n_a + bets.n_b), bets.n_b / (bets.n_a + bets.n_b)
-    # b³ - 3 · square · b² + linear · b - constant
+    # The polynomial is b³ - 3 · square · b² + linear · b - constant; three real roots by cosines (Viète).
     square = (share_a * (1 + (bets.a + slack) / slope) + share_b * ((1 + 2 * slack) / slope + bets.b)) / 3
     linear = (
         share_a * slope * (bets.a + slack)
@@ -299,7 +299,7 @@ def _guess_logits(line: _Line, bets: _Bets) -> FloatArray:
 
 
 def _derive(line: _Line, bets: _Bets, at_a: PreciseRate, at_b: PreciseRate) -> tuple[FloatArray, FloatArray]:
-    """Derivative of the sum of n · KL(rate, at) along the line, and that by the logit."""
+    """Derivative, along the line, of what `project` minimises; and the derivative of that by the logit."""
     by_logit = (at_b.rate - line.b) * (at_b.rest - line.rest_b) / (line.high - line.low)
     value = line.slope * bets.n_a * _differentiate(bets.a, at_a) + bets.n_b * _differentiate(bets.b, at_b)
     curve = line.slope**2 * bets.n_a * _differentiate_twice(bets.a, at_a) + bets.n_b * _differentiate_twice(
@@ -309,18 +309,18 @@ def _derive(line: _Line, bets: _Bets, at_a: PreciseRate, at_b: PreciseRate) -> t
 
 
 def _differentiate_twice(rate: FloatArray, at: PreciseRate) -> FloatArray:
-    return np.asarray(rate / at.rate**2 + (1 - rate) / at.rest**2)
+    return rate / at.rate**2 + (1 - rate) / at.rest**2
 
 
 def _differentiate(rate: FloatArray, at: PreciseRate) -> FloatArray:
     difference = np.where(rate < 0.5, at.rate - rate, (1 - rate) - at.rest)  # noqa: PLR2004 - of both forms the one with more digits
-    return np.asarray(difference / (at.rate * at.rest))
+    return difference / (at.rate * at.rest)
 
 
 def _project_on_ratio(
     slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray
 ) -> tuple[PreciseRate, PreciseRate]:
-    """Projection on a = slope · b; the side with the larger rate is computed first."""
+    """As `project` on a = slope · b: with slopes above 1 the sides change places."""
     is_steep = slope > 1
     if not is_steep.any():
         return _project_below(slope, a, b, n_a, n_b)
@@ -336,9 +336,7 @@ def _project_on_ratio(
 def _project_below(
     slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray
 ) -> tuple[PreciseRate, PreciseRate]:
-    """Projection on a = slope · b, slope at most 1: the smaller root of slope · N · b² - middle · b +
-    sums.
-    """
+    """As `project` on a = slope · b, slope up to 1: the root of slope · total · b² - middle · b + sums."""
     total, sums = n_a + n_b, n_a * a + n_b * b
     middle = n_a * (slope + a) + n_b * (1 + slope * b)
     # Solved for 1 - b: a sum of non-negative terms, so no digits cancel.

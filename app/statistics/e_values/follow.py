@@ -1,39 +1,38 @@
-"""Life of comparisons over the hours: watched, unfair since, fair again since, shown fair since.
+"""Life of a comparison over the hours: watched, unfair since, fair again since, shown fair since.
 
-A deployment's comparisons share one budget of false alarms. A chapter begins with the first hour, and after
-each end of an alarm.
+A chapter begins with the first hour, and after each end of an alarm.
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-import numpy as np
-
 from ...base.values import frozen, frozen_arrays
-from ..group_labels import IntArray
+from ..group_labels import FloatArray, IntArray
 from .betting import HourEstimates, weigh_claims
 from .confidence import MIN_MONITORED_RECORDS, MIN_REFERENCE_RECORDS
-from .nulls import HOURS_OF_A_YEAR, Detector, FairnessProof, FloatArray, Hours, Limit, average_logs
+from .nulls import HOURS_OF_A_YEAR, Detector, FairnessProof, Hours, Limit, average_logs
 from .onset import Onset, find_onset
 from .state_words import EvidenceState
 
-_LOG_YEAR = math.log(HOURS_OF_A_YEAR)
+LOG_YEAR = math.log(HOURS_OF_A_YEAR)
+"""Logarithm of the evidence that ends an alarm: one false end a year on average."""
 
-MAX_LOG = 600.0
-"""Bound on the logarithms of evidence that is summed, so that the sums are finite."""
+FRESH_HOURS = 168
+FRESH_BLOCKS = 2
+"""Hours and blocks of a new chapter in which the end of the last one is what is said."""
 
-MAX_LEADING = 3
+FindOnset = Callable[[int, int, bool], Onset]
+"""Finds an onset between two hours, the second excluded: of leaving the limits if the flag is set."""
 
 
 @frozen
 class Episode:
-    """Hours of unfairness by evidence: hour of the alarm, onset, and ln M at the alarm.
+    """Time of unfairness by evidence: hour of the alarm, onset, and ln M at the alarm.
 
-    In the hour `resolved` its end was found, `fair_since` is its onset. `closed` is the first hour after a
-    person closed it. `found`: corrections raised it, when the hours before that one were known.
+    In the hour `resolved` its end was found, which began at `fair_since`; `closed` is the first hour after a
+    person closed it. If corrections raised it, the hours before `found` were known then.
     """
 
     alarm: int
@@ -49,17 +48,11 @@ class Episode:
         return self.resolved is None and self.closed is None
 
 
-FindOnset = Callable[[int, int, bool], Onset]
-"""Finds an onset between two hours, the second excluded; the flag says whether the figure left its limits or
-came back.
-"""
-
-
 class WeighedHour(NamedTuple):
-    """Hour with records of both groups: number, month counted without gaps, ln E of each alternative against
-    either claim.
+    """Block: an hour with records of both groups, and ln E of each alternative against either claim.
 
-    `closed`: a person closed the alarm after the hour before this.
+    Hours and months are counted without gaps. `closed` is the first hour after a person closed the alarm
+    since the last block.
     """
 
     hour: int
@@ -75,9 +68,10 @@ class Follower:
 
     Pass hours of one model revision and one monitor version only, in order.
 
-    `log_threshold` is of the last hour. `is_awaited`: an alarm of some group is open until this one is back
-    inside. After corrections all hours are followed again; alarms of before (`past`) stay, and one not raised
-    again `is_below` its threshold.
+    `log_threshold` is of the last hour. `is_awaited`: an alarm of some group is open until this comparison is
+    back inside. After corrections all hours, the old ones before `known_until`, are followed again, and
+    alarms of before (`past`) stay. `is_reached`: the evidence reached its threshold before the next of these;
+    if not, it `is_below`.
     """
 
     watching: Detector
@@ -125,7 +119,7 @@ class Follower:
         self.end_past(block.hour)
         if self.past or self.open_episode is None:
             return
-        if self.returning.has_alarm(_LOG_YEAR):
+        if self.returning.has_alarm(LOG_YEAR):
             fair_since = find(episode.since.hour, block.hour + 1, False)
             self._end(replace(episode, resolved=block.hour, fair_since=fair_since), block.hour + 1)
 
@@ -185,11 +179,6 @@ class Follower:
         self.proof.restart()
 
 
-FRESH_HOURS = 168
-FRESH_BLOCKS = 2
-"""Hours and blocks of a new chapter in which the end of the last one is what is said."""
-
-
 def find_evidence(
     follower: Follower,
     counts: Sequence[float],
@@ -199,10 +188,10 @@ def find_evidence(
     is_restarted: bool,
     is_some_group: bool,
 ) -> EvidenceState:
-    """Evidence at one limit before the hour `end`.
+    """State of the evidence at one limit before the hour `end`.
 
-    `counts` are as of an interval. `is_restarted`: it is the first chapter, after another revision or monitor
-    version.
+    `counts` [4] are favourable and all records, monitored first. `is_restarted`: it is the first chapter,
+    after another revision or monitor version.
     """
     last = follower.episodes[-1] if follower.episodes else None
     is_open = last is not None and last.is_open
@@ -226,184 +215,12 @@ def find_evidence(
 
 @frozen_arrays
 class FollowedComparison:
-    """Comparison with its follower. Its hours count `lag` hours late, when they become known."""
+    """Comparison with its follower. Hours count `lag` hours late, when they become known."""
 
     follower: Follower
     find: FindOnset
     name: tuple[str, ...] = ()
     lag: int = 0
-
-
-@dataclass(slots=True)
-class SomeGroupAlarm:
-    """Alarm that at least one comparison is outside, with ln G and ln G_Q, and the comparisons `leading` by
-    ln M.
-
-    In the hour `ended` it ended as `end` says: named, resolved, closed or superseded.
-    """
-
-    opened: int
-    comparisons: int
-    log_evidence: float
-    log_best: float
-    leading: list[tuple[tuple[str, ...], float]]
-    ended: int | None = None
-    end: str | None = None
-
-
-@dataclass(slots=True)
-class ComparisonFamily:
-    """Comparisons that share one budget of false alarms: one in exp(`log_budget`) hours on average.
-
-    Their mean grows by at most 1 an hour in expectation if all are inside; a comparison is named when every
-    mean of it with others is large. Source: Vovk and Wang, closed tests of e-values. `past` is what was
-    announced before corrections.
-    """
-
-    log_budget: float
-    alarms: list[SomeGroupAlarm] = field(default_factory=list)
-    past: list[SomeGroupAlarm] = field(default_factory=list)
-
-    @property
-    def open_alarm(self) -> SomeGroupAlarm | None:
-        return self.alarms[-1] if self.alarms and self.alarms[-1].ended is None else None
-
-    def add(
-        self,
-        hour: int,
-        blocks: Sequence[tuple[FollowedComparison, WeighedHour]],
-        comparisons: Sequence[FollowedComparison],
-        total: int,
-    ) -> None:
-        level = self.log_budget + math.log(max(total, 1))
-        for comparison, block in blocks:
-            comparison.follower.add_block(block, level, comparison.find)
-        watched = [comparison for comparison in comparisons if comparison.follower.open_episode is None]
-        absent = total - len(comparisons)
-        is_near = any(max(comparison.follower.watching.sums) >= self.log_budget for comparison in watched)
-        named = self._find_named(watched, absent, level) if is_near else []
-        for comparison in named:
-            comparison.follower.open_new(hour - comparison.lag, comparison.find)
-        for comparison, block in blocks:
-            comparison.follower.open_past(block.hour)
-            follower = comparison.follower
-            if follower.open_episode is None:
-                doubted = follower.watching.is_doubtful(level)
-                follower.proof.add(block.fair, block.hour, block.month, is_doubted=doubted)
-        self._watch_some_group(hour, blocks, watched, absent, is_named=bool(named), is_near=is_near)
-
-    def _find_named(
-        self, watched: Sequence[FollowedComparison], absent: int, level: float
-    ) -> list[FollowedComparison]:
-        smallest = find_smallest_means(self._list_logs(watched, absent))
-        return [
-            comparison
-            for comparison, mean in zip(watched, smallest, strict=False)
-            if mean >= self.log_budget and comparison.follower.watching.is_doubtful(level)
-        ]
-
-    def _list_logs(self, watched: Sequence[FollowedComparison], absent: int) -> FloatArray:
-        """Ln M of all comparisons; that of those without records is the logarithm of 0."""
-        logs = [comparison.follower.watching.log_sum for comparison in watched]
-        return np.array(logs + [-math.inf] * max(absent, 0))
-
-    def _watch_some_group(
-        self,
-        hour: int,
-        blocks: Sequence[tuple[FollowedComparison, WeighedHour]],
-        watched: Sequence[FollowedComparison],
-        absent: int,
-        *,
-        is_named: bool,
-        is_near: bool,
-    ) -> None:
-        if self.open_alarm is not None:
-            awaited = [block for block in blocks if block[0].follower.is_awaited]
-            for comparison, block in awaited:
-                comparison.follower.returning.add(block.fair)
-                comparison.follower.is_awaited = not comparison.follower.returning.has_alarm(_LOG_YEAR)
-            is_back = bool(awaited) and not any(comparison.follower.is_awaited for comparison in watched)
-            if self.past and self.past[0].ended is not None:
-                if self.past[0].ended <= hour:
-                    self.end_alarm(str(self.past[0].end), self.past[0].ended, watched)
-            elif is_named or is_back:
-                self.end_alarm("named" if is_named else "resolved", hour, watched)
-        elif self.past:
-            if self.past[0].opened <= hour:
-                self._open(replace(self.past[0], ended=None, end=None), watched)
-                if self.past[0].ended is None:
-                    del self.past[0]
-        elif is_near and not is_named:
-            logs = self._list_logs(watched, absent)
-            bests = [comparison.follower.watching.log_best for comparison in watched]
-            size = math.log(len(logs))
-            mean, best = (float(np.logaddexp.reduce(values)) - size for values in (logs, bests))
-            if mean >= self.log_budget and best >= self.log_budget / 2:
-                leading = sorted(
-                    (
-                        (comparison.name, float(log))
-                        for comparison, log in zip(watched, logs, strict=False)
-                        if log > -math.inf
-                    ),
-                    key=lambda named: -named[1],
-                )[:MAX_LEADING]
-                self._open(SomeGroupAlarm(hour, len(logs), mean, best, leading), watched)
-
-    def _open(self, alarm: SomeGroupAlarm, watched: Sequence[FollowedComparison]) -> None:
-        self.alarms.append(alarm)
-        for comparison in watched:
-            comparison.follower.is_awaited = True
-            comparison.follower.returning.restart()
-
-    def end_alarm(self, end: str, hour: int, watched: Sequence[FollowedComparison]) -> None:
-        """Ends the open alarm. Unless it ended because comparisons were named, evidence begins again."""
-        self.alarms[-1].ended = hour
-        self.alarms[-1].end = end
-        self.past = [alarm for alarm in self.past if alarm.opened > self.alarms[-1].opened]
-        for comparison in watched:
-            if end == "named":
-                comparison.follower.is_awaited = False
-            else:
-                comparison.follower.end_some_group()
-
-
-def find_smallest_means(logs: FloatArray) -> FloatArray:
-    """Ln M* [K]: for each, the smallest mean of it and any number of the smallest others."""
-    numbers = np.exp(np.minimum(logs, MAX_LOG))
-    order = np.argsort(numbers, kind="stable")
-    ascending = numbers[order]
-    ranks = np.argsort(order)
-    sums = np.concatenate([[0.0], np.cumsum(ascending)])
-    size = np.arange(len(numbers))
-    # Of the smallest others, those from its own place on come one later.
-    others = np.where(size > ranks[:, None], sums[size + 1] - numbers[:, None], sums[size])
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(((numbers[:, None] + others) / (size + 1)).min(axis=1)))
-
-
-@frozen_arrays
-class EvidenceSeries:
-    """Evidence of one comparison after each hour [H], at least 0; in an episode `log_evidence` is the
-    alarm's.
-    """
-
-    follower: Follower
-    log_evidence: FloatArray
-    log_fairness: FloatArray
-    log_threshold: float
-    shown_fair: tuple[bool, ...]
-
-    @property
-    def episodes(self) -> tuple[Episode, ...]:
-        return tuple(self.follower.episodes)
-
-    @property
-    def open_episode(self) -> Episode | None:
-        return self.follower.open_episode
-
-    @property
-    def shown_since(self) -> int | None:
-        return self.follower.proof.since
 
 
 def begin_comparison(
@@ -432,46 +249,3 @@ def find_blocks(hours: Hours) -> IntArray:
     """Positions of the hours with records of both groups."""
     (blocks,) = ((hours.monitored.records > 0) & (hours.reference.records > 0)).nonzero()
     return blocks
-
-
-def follow_family(
-    family: ComparisonFamily,
-    comparisons_with_blocks: Sequence[tuple[FollowedComparison, Sequence[WeighedHour]]],
-    months: Sequence[int],
-    *,
-    total: Callable[[int], int],
-    start: int = 0,
-) -> list[EvidenceSeries]:
-    """Evidence after each hour from `start` on, one for each month.
-
-    `total` is the number of comparisons that share the budget in an hour.
-    """
-    comparisons = [comparison for comparison, _ in comparisons_with_blocks]
-    by_hour: dict[int, list[tuple[FollowedComparison, WeighedHour]]] = defaultdict(list)
-    for comparison, blocks in comparisons_with_blocks:
-        for block in blocks:
-            by_hour[block.hour].append((comparison, block))
-    evidence, fairness = np.zeros((2, len(comparisons_with_blocks), len(months)))
-    shown: list[list[bool]] = [[] for _ in comparisons_with_blocks]
-    for position, month in enumerate(months):
-        hour = start + position
-        open_before = [comparison.follower.open_episode for comparison in comparisons]
-        if hour in by_hour:
-            family.add(hour, by_hour[hour], comparisons, total(hour))
-        for number, follower in enumerate(comparison.follower for comparison in comparisons):
-            follower.proof.expire(month)
-            # In the hour that ends it an alarm is still what counts.
-            is_over = (
-                follower.open_episode is None and follower.episodes and follower.episodes[-1].closed is None
-            )
-            ended = open_before[number] if is_over else None
-            evidence[number, position] = follower.log_evidence if ended is None else ended.log_evidence
-            fairness[number, position] = follower.log_fairness
-            shown[number].append(follower.proof.since is not None)
-    level = family.log_budget + math.log(max(total(start + len(months) - 1), 1))
-    return [
-        EvidenceSeries(comparison.follower, *sums, level, tuple(is_shown))
-        for comparison, sums, is_shown in zip(
-            comparisons, zip(evidence, fairness, strict=True), shown, strict=True
-        )
-    ]

@@ -1,4 +1,4 @@
-"""Claims that evidence is collected against, and the rates it bets on instead."""
+"""Hours of records, claims about them with the rates to bet on, and evidence against the claims."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,11 +6,36 @@ from enum import StrEnum
 from math import exp, fsum, inf, isnan, log, log1p
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.values import frozen, frozen_arrays
+from ..group_labels import FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
+HOURS_OF_A_YEAR = 8760.0
+
+RATIO_FACTORS = (0.975, 0.9, 0.8125, 0.6875, 0.5)
+"""Parts of a ratio's lower limit that are bet on as unfair; an upper one is divided by them."""
+
+DIFFERENCE_STEPS = (0.01, 0.03, 0.07, 0.15, 0.3)
+"""Distances from a difference's limit that are bet on as unfair."""
+
+INSIDE_LOWER = (1.025, 1.0625, 1.125, 1.25)
+INSIDE_UPPER = (0.975, 0.9, 0.85, 0.8)
+"""Multiples of a ratio's lower and upper limit that are bet on as fair."""
+
+INSIDE_STEPS = (0.01, 0.03, 0.07, 0.15)
+"""Distances from a difference's limit that are bet on as fair."""
+
+SMALLEST_RATE = 1e-4
+"""Bound on the rates that are bet on, so that one record cannot end all evidence."""
+
+MAX_LOG_ROUNDING = 1e-9
+"""Error of `average_logs` that `mean_reaches` allows for."""
+
+LOG_SHOWN_FAIR = log(20.0)
+"""Logarithm of the evidence against unfairness that shows a figure fair."""
+
+QUIET_HOURS = 168
+"""Hours without new evidence after which an alarm is called quiet."""
 
 
 @frozen_arrays
@@ -36,43 +61,23 @@ class Hours:
         return self.monitored, self.reference
 
     def between(self, start: int, end: int) -> "Hours":
-        """`end` is exclusive."""
+        """Hours from `start` to `end` (exclusive)."""
         return self if start == 0 and end >= len(self) else self.take(slice(start, end))
 
-    def take(self, rows: slice | npt.NDArray[np.intp]) -> "Hours":
-        monitored, reference = self.monitored, self.reference
-        return Hours(
-            SideHours(monitored.favourable[rows], monitored.records[rows]),
-            SideHours(reference.favourable[rows], reference.records[rows]),
-        )
+    def take(self, rows: slice | IntArray) -> "Hours":
+        return Hours(*(SideHours(side.favourable[rows], side.records[rows]) for side in self.sides))
 
 
 def join_hours(several: Sequence[Hours]) -> Hours:
-    joined = []
-    for sides in zip(*(hours.sides for hours in several), strict=True):
-        favourable, records = (
-            np.concatenate(counts)
-            for counts in zip(*((side.favourable, side.records) for side in sides), strict=True)
+    return Hours(
+        *(
+            SideHours(
+                np.concatenate([side.favourable for side in sides]),
+                np.concatenate([side.records for side in sides]),
+            )
+            for sides in zip(*(hours.sides for hours in several), strict=True)
         )
-        joined.append(SideHours(favourable, records))
-    return Hours(*joined)
-
-
-RATIO_FACTORS = (0.975, 0.9, 0.8125, 0.6875, 0.5)
-"""Parts of a ratio's lower limit that are bet on; an upper one is divided by them."""
-
-DIFFERENCE_STEPS = (0.01, 0.03, 0.07, 0.15, 0.3)
-"""Distances from a difference's limit that are bet on."""
-
-INSIDE_LOWER = (1.025, 1.0625, 1.125, 1.25)
-INSIDE_UPPER = (0.975, 0.9, 0.85, 0.8)
-"""Multiples of a ratio's lower and upper limit that are bet on as fair."""
-
-INSIDE_STEPS = (0.01, 0.03, 0.07, 0.15)
-"""Distances from a difference's limit that are bet on as fair."""
-
-SMALLEST_RATE = 1e-4
-"""Bound on the rates that are bet on, so that one record cannot end all evidence."""
+    )
 
 
 class UnfairSide(StrEnum):
@@ -131,12 +136,12 @@ class Limit:
 
     @property
     def inside(self) -> Null:
-        """Evidence against it says `unfair`."""
+        """Claim to be inside the limit; evidence against it says `unfair`."""
         return self._claim(at_least=self.direction is UnfairSide.BELOW)
 
     @property
     def outside(self) -> Null:
-        """Evidence against it says `shown fair`."""
+        """Claim to be outside the limit; evidence against it says `shown fair`."""
         return self._claim(at_least=self.direction is UnfairSide.ABOVE)
 
     def _claim(self, *, at_least: bool) -> Null:
@@ -146,9 +151,9 @@ class Limit:
 
     @property
     def bet_counts(self) -> tuple[int, int]:
-        return len(RATIO_FACTORS if self.scale is Scale.RATIO else DIFFERENCE_STEPS), len(
-            self._figures_inside()
-        )
+        """Alternatives that are bet on outside and inside the limit."""
+        unfair = RATIO_FACTORS if self.scale is Scale.RATIO else DIFFERENCE_STEPS
+        return len(unfair), len(self._list_figures_inside())
 
     def bet_outside(self, reference: FloatArray) -> FloatArray:
         """Monitored rates [H, A] outside the limit for reference rates [H]; NaN where there is none."""
@@ -165,9 +170,9 @@ class Limit:
     def bet_inside(self, reference: FloatArray) -> FloatArray:
         """Monitored rates [H, A] inside both limits, for reference rates [H]."""
         combine = np.multiply if self.scale is Scale.RATIO else np.add
-        return _clip(combine(reference[:, None], self._figures_inside()))
+        return _clip(combine(reference[:, None], self._list_figures_inside()))
 
-    def _figures_inside(self) -> FloatArray:
+    def _list_figures_inside(self) -> FloatArray:
         below = self.direction is UnfairSide.BELOW
         if self.scale is Scale.RATIO:
             figures = self.value * np.array(INSIDE_LOWER if below else INSIDE_UPPER)
@@ -175,16 +180,11 @@ class Limit:
             figures = self.value + np.array(INSIDE_STEPS) * (1 if below else -1)
         if self.opposite is not None:
             figures = figures[figures < self.opposite] if below else figures[figures > self.opposite]
-        return np.asarray(figures)
+        return figures
 
 
 def _clip(rates: FloatArray) -> FloatArray:
     return np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE)
-
-
-HOURS_OF_A_YEAR = 8760.0
-
-MAX_LOG_ROUNDING = 1e-9
 
 
 @dataclass(slots=True)
@@ -228,20 +228,20 @@ class Detector:
     def has_alarm(self, log_threshold: float) -> bool:
         """Whether the sum reaches the threshold A, and the best start its root.
 
-        The sum alone grows by 1 even in an hour that says nothing.
+        The sum alone grows by 1 even in an hour without evidence.
         """
         return mean_reaches(self.sums, log_threshold) and self.is_doubtful(log_threshold)
 
     def is_doubtful(self, log_threshold: float) -> bool:
-        """Whether the best start reaches the root of the threshold."""
+        """Whether the best start reaches the root of the threshold; without that there is no alarm."""
         return mean_reaches(self.bests, log_threshold / 2)
 
 
 def mean_reaches(logs: Sequence[float], level: float) -> bool:
+    """Whether `average_logs` is at least the level."""
     largest = max(logs, default=-inf)
-    # Most hours end here, at a tenth of the cost of the logarithms: a mean lies between the largest number
-    # and its share of the sum.
-    if not largest >= level:
+    # Most hours end without logarithms: a mean lies between the largest number and its share of the sum.
+    if largest < level:
         return False
     return largest >= level + log(len(logs)) + MAX_LOG_ROUNDING or average_logs(logs) >= level
 
@@ -254,15 +254,11 @@ def average_logs(logs: Sequence[float]) -> float:
     return largest + log(fsum(exp(number - largest) for number in logs) / len(logs))
 
 
-LOG_SHOWN_FAIR = log(20.0)
-"""Evidence against unfairness that shows a figure fair."""
-
-
 @dataclass(slots=True)
 class FairnessProof:
     """Product of the e-values against unfairness since the start of the month or chapter.
 
-    `shown` has the first hour of the evidence and the month of the last proof.
+    `shown` is the first hour of the evidence, and the month of the last proof.
     """
 
     alternatives: int
@@ -281,10 +277,11 @@ class FairnessProof:
 
     @property
     def since(self) -> int | None:
+        """First hour of the evidence that shows the figure fair; None if it is not shown."""
         return None if self.shown is None else self.shown[0]
 
     def add(self, log_e_values: Sequence[float], hour: int, month: int, *, is_doubted: bool) -> None:
-        """Being shown ends when `is_doubted`, or after the calendar month that follows the last proof."""
+        """Adds the ln E of an hour. The proof ends if `is_doubted`, or after the month that follows it."""
         if month != self.month:
             self.month, self.start = month, None
             self.products = [0.0] * self.alternatives
@@ -300,20 +297,17 @@ class FairnessProof:
             self.shown = (self.start if self.shown is None else self.shown[0], month)
 
     def expire(self, month: int) -> None:
+        """Ends a proof older than the month before."""
         if self.shown is not None and month > self.shown[1] + 1:
             self.shown = None
 
 
-QUIET_HOURS = 168
-"""Hours without new evidence after which an alarm is called quiet."""
-
-
 def is_quiet(unfair: FloatArray, fair: FloatArray) -> bool:
-    """Whether ln E [H, A] of hours is evidence of less than 20 to 1 either way."""
+    """Whether the evidence of hours, ln E [H, A], is less than 20 to 1 against either claim."""
     return all(average_logs(np.nansum(side, axis=0).tolist()) < LOG_SHOWN_FAIR for side in (unfair, fair))
 
 
 def find_own_side(limit: Limit, *, is_reversed: bool) -> UnfairSide:
-    """Side of a metric's own limit: that of a reversed one is above where monitored - reference is below."""
+    """Unfair side of a metric's own limit; a reversed one is above where monitored - reference is below."""
     is_below = (limit.direction is UnfairSide.BELOW) is not is_reversed
     return UnfairSide.BELOW if is_below else UnfairSide.ABOVE

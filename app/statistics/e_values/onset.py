@@ -1,21 +1,20 @@
 """Hour at which a comparison went beyond its limit, or came back."""
 
-import math
-
 import numpy as np
-from scipy.special import ndtri
 
 from ...base.values import frozen
+from ..group_labels import FloatArray
 from .betting import project
-from .confidence import PairedHours, weigh_pairs
-from .nulls import LOG_SHOWN_FAIR, FloatArray, Hours, Limit, Lines, Null, Scale, UnfairSide
+from .nulls import Hours, Limit, Lines, Scale, UnfairSide
 
 ONSET_HOURS = 720
-"""Hours before an alarm in which its onset is searched."""
+"""Hours with records, up to an alarm, among which its onset is searched."""
 
-GRIDS = {Scale.RATIO: np.geomspace(0.2, 2.0, 93), Scale.DIFFERENCE: np.linspace(-0.6, 0.6, 97)}
 MAX_LIKELIHOOD_LOSS = 3.0
 """Distance from the best log-likelihood of an hour that may be the onset, too."""
+
+ONSET_GRIDS = {Scale.RATIO: np.geomspace(0.2, 2.0, 93), Scale.DIFFERENCE: np.linspace(-0.6, 0.6, 97)}
+"""Values of the figure that may hold before or after a change."""
 
 
 @frozen
@@ -28,146 +27,44 @@ class Onset:
 
 
 def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool) -> Onset:
-    """Hour from `start` to `end` (exclusive) at which the figure most likely left the limits if `leaves`,
-    else came back.
+    """Finds the hour from `start` to `end` (exclusive) at which the figure most likely left the limits if
+    `leaves`, else came back; `start` where no hour has records of both groups.
     """
     searched = hours.between(start, end)
-    monitored, reference = (side.records > 0 for side in searched.sides)
-    blocks = np.flatnonzero(monitored | reference)[-ONSET_HOURS:]
+    has_monitored, has_reference = (side.records > 0 for side in searched.sides)
+    hours_with_records = np.flatnonzero(has_monitored | has_reference)[-ONSET_HOURS:]
     # In an hour without records of both groups nothing can have changed.
-    filled = blocks[monitored[blocks] & reference[blocks]]
-    if not filled.size:
+    hours_of_both = hours_with_records[(has_monitored & has_reference)[hours_with_records]]
+    if not hours_of_both.size:
         return Onset(start, start, start)
-    grid = GRIDS[limit.scale]
-    likelihoods = _compute_log_likelihoods(searched.take(filled), Lines.of(grid, limit.scale))
-    outside = grid < limit.value if limit.direction is UnfairSide.BELOW else grid > limit.value
+    grid = ONSET_GRIDS[limit.scale]
+    likelihoods = _compute_log_likelihoods(searched.take(hours_of_both), Lines.of(grid, limit.scale))
+    is_outside = grid < limit.value if limit.direction is UnfairSide.BELOW else grid > limit.value
     before, after = (
-        likelihoods[:, side] for side in ((~outside, outside) if leaves else (outside, ~outside))
+        likelihoods[:, is_possible]
+        for is_possible in ((~is_outside, is_outside) if leaves else (is_outside, ~is_outside))
     )
+    # Best value before each hour, from the first one, plus the best value from it on.
     best_before = np.vstack([np.zeros(before.shape[1]), np.cumsum(before, axis=0)])[:-1].max(axis=1)
     scores = best_before + np.cumsum(after[::-1], axis=0)[::-1].max(axis=1)
-    likely = filled[scores >= scores.max() - MAX_LIKELIHOOD_LOSS]
-    return Onset(start + int(filled[scores.argmax()]), start + int(likely[0]), start + int(likely[-1]))
+    likely = hours_of_both[scores >= scores.max() - MAX_LIKELIHOOD_LOSS]
+    return Onset(start + int(hours_of_both[scores.argmax()]), start + int(likely[0]), start + int(likely[-1]))
 
 
 def _compute_log_likelihoods(hours: Hours, lines: Lines) -> FloatArray:
+    """Log-likelihood [H, G] of each hour on each line, compared with that of the hour's own rates."""
     sides = hours.sides
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = [(side.favourable / side.records)[:, None] for side in sides]
         projected = project(lines, *rates, *(side.records[:, None] for side in sides))
-        # KL with 0 · ln 0 = 0: a rate of 0 or 1 has one term.
         distances = [
             side.records[:, None]
-            * (_compute_divergence(rate, at.rate) + _compute_divergence(1 - rate, at.rest))
+            * (_compute_divergence_term(rate, at.rate) + _compute_divergence_term(1 - rate, at.rest))
             for side, rate, at in zip(sides, rates, projected, strict=True)
         ]
     return -(distances[0] + distances[1])
 
 
-def _compute_divergence(rate: FloatArray, at: FloatArray) -> FloatArray:
-    return np.where(rate > 0, rate * np.log(np.where(rate > 0, rate / at, 1.0)), 0.0)
-
-
-MAX_HOURS = 87_600.0
-"""Ten years; a longer time is not given."""
-
-MIN_STRENGTH = 20.0
-"""Threshold times growth below which the formula is too far from simulation."""
-
-
-@frozen
-class Traffic:
-    """Mean records of an hour on both sides; `rate` is the reference's."""
-
-    monitored: float
-    reference: float
-    rate: float
-
-
-def expect_delay_within(
-    limit: Limit,
-    traffic: Traffic,
-    monitored_rate: float,
-    threshold: float,
-    *,
-    probability: float,
-    divisor: float = 1.0,
-) -> int | None:
-    """Hours or blocks from the change to the alarm, at least one; within 25 % of the simulated delays of
-    tests.
-
-    None inside the limit, or where growth is too slow for the formula or MAX_HOURS.
-    """
-    growth, variance = expect_growth(limit.inside, traffic, monitored_rate)
-    growth = growth / divisor
-    variance = variance / divisor**2
-    if threshold * growth < MIN_STRENGTH:
-        return None
-    spread = float(ndtri(probability)) * math.sqrt(variance)
-    root = (spread + math.sqrt(spread**2 + 4 * growth * math.log(threshold * growth))) / (2 * growth)
-    hours = 0.5 + root**2
-    return math.ceil(hours) if hours < MAX_HOURS else None
-
-
-@frozen
-class EvidenceProgress:
-    log_threshold: float
-    log_evidence: float
-    log_fairness: float
-    divisor: float = 1.0
-
-
-def expect_more_hours(limit: Limit, recent: Hours, progress: EvidenceProgress) -> int | None:
-    """Hours until a decision, at the recent rates and traffic; None where a side has no records or no
-    evidence grows.
-    """
-    monitored, reference = (float(side.records.sum()) for side in recent.sides)
-    if not monitored or not reference:
-        return None
-    rates = [float(side.favourable.sum() + 0.5) / float(side.records.sum() + 1) for side in recent.sides]
-    traffic = Traffic(monitored / len(recent), reference / len(recent), rates[1])
-    unfair, fair = (expect_growth(null, traffic, rates[0])[0] for null in (limit.inside, limit.outside))
-    return _expect_hours(unfair, fair, progress)
-
-
-def expect_more_paired_hours(limit: Limit, recent: PairedHours, progress: EvidenceProgress) -> int | None:
-    if not recent.records.sum():
-        return None
-    mean_hour = PairedHours(
-        recent.monitored, recent.reference, recent.records.sum(axis=0, keepdims=True) / len(recent)
-    )
-    unfair, fair = (max(float(logs.max()), 0.0) for logs in weigh_pairs(mean_hour, limit))
-    return _expect_hours(unfair, fair, progress)
-
-
-def _expect_hours(unfair: float, fair: float, progress: EvidenceProgress) -> int | None:
-    unfair = unfair / progress.divisor
-    fair = fair / progress.divisor
-    if unfair > 0:
-        missing, growth = progress.log_threshold + math.log(min(unfair, 1.0)) - progress.log_evidence, unfair
-    elif fair > 0:
-        missing, growth = LOG_SHOWN_FAIR - progress.log_fairness, fair
-    else:
-        return None
-    hours = max(missing, 0.0) / growth
-    return max(1, math.ceil(hours)) if hours < MAX_HOURS else None
-
-
-def expect_growth(null: Null, traffic: Traffic, monitored_rate: float) -> tuple[float, float]:
-    """Mean and variance of an hour's ln E; 0 within the null."""
-    rates, records = (monitored_rate, traffic.rate), (traffic.monitored, traffic.reference)
-    if not null.monitored_first:
-        rates, records = rates[::-1], records[::-1]
-    if rates[0] >= null.slope * rates[1] - null.slack or min(records) <= 0:
-        return 0.0, 0.0
-    projected = project(null, *(np.array(number) for number in (*rates, *records)))
-    growth = variance = 0.0
-    for n, p, (rate, rest) in zip(records, rates, projected, strict=True):
-        growth += n * sum(
-            x * math.log(x / y) for x, y in ((p, float(rate)), (1 - p, 1 - float(rate))) if x > 0
-        )
-        # Of a Poisson number of terms the variance is the number times the mean square.
-        variance += n * sum(
-            x * math.log(x / y) ** 2 for x, y in ((p, float(rate)), (1 - p, float(rest))) if x > 0
-        )
-    return growth, variance
+def _compute_divergence_term(rate: FloatArray, null_rate: FloatArray) -> FloatArray:
+    """Term rate · ln(rate / null rate) of a Kullback-Leibler divergence; 0 for a rate of 0."""
+    return np.where(rate > 0, rate * np.log(np.where(rate > 0, rate / null_rate, 1.0)), 0.0)

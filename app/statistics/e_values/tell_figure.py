@@ -3,16 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from ...base.values import frozen
+from ..group_labels import FloatArray
+from ..intervals.intervals import Ends
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
-from .follow import Episode, Follower, find_blocks, find_evidence
-from .nulls import FloatArray, Hours, Limit
-from .onset import EvidenceProgress, Onset
-from .state_words import (
-    Ends,
-    EvidenceState,
+from .confidence import stack_counts
+from .expected_delays import EvidenceProgress
+from .figure_statements import (
     FigureFacts,
     FigureStatement,
     RatesCompared,
@@ -20,15 +17,22 @@ from .state_words import (
     judge_hour,
     say_more_records,
 )
+from .follow import Episode, Follower, find_blocks, find_evidence
+from .nulls import Hours, Limit
+from .onset import Onset
+from .state_words import EvidenceState
+
+ExpectHours = Callable[[Limit, Hours, EvidenceProgress], int | None]
+"""Hours until a decision at a limit, from the hours of the chapter; None if there is no estimate."""
 
 
 @frozen(kw_only=True, eq=False)
 class EndedHours:
-    """Followers for each of `limits`, before the hour `end`.
+    """Hours of a figure before the hour `end`, with a follower for each of `limits`.
 
-    `counts` [4] and `ends` are of its interval since `chapter`. `recent` are its last hours, from the number
-    `first` on; `paired`, of the last one, the records favourable on both sides, of those on both. `say` and
-    `say_onset` write an hour and a start. `restarted` says what began the first chapter.
+    `counts` [4] and `ends` are of the interval since `chapter`. `recent` are the last hours, from the number
+    `first` on; `paired` counts the records of the last one that are on both sides and favourable on both.
+    `say` and `say_onset` write an hour and a start. `restarted` says what began the first chapter.
     """
 
     followers: Sequence[Follower]
@@ -54,15 +58,12 @@ class EndedHours:
 
     @property
     def open_episode(self) -> Episode | None:
-        opened = (follower.open_episode for follower in self.followers)
-        return next((episode for episode in opened if episode is not None), None)
-
-
-ExpectHours = Callable[[Limit, Hours, EvidenceProgress], int | None]
+        episodes = (follower.open_episode for follower in self.followers)
+        return next((episode for episode in episodes if episode is not None), None)
 
 
 def judge_evidence(hours: EndedHours, facts: FigureFacts) -> tuple[FigureFacts, list[EvidenceState]]:
-    """Facts that decide the state, words of events aside; and the evidence for each limit."""
+    """Adds to the facts what decides the state; returns the evidence at each limit, too."""
     blocks = len(find_blocks(hours.of_chapter))
     part, whole, other_part, other_whole = sums = hours.counts.tolist()
     evidence = [
@@ -76,7 +77,6 @@ def judge_evidence(hours: EndedHours, facts: FigureFacts) -> tuple[FigureFacts, 
         )
         for follower in hours.followers
     ]
-    filled = np.flatnonzero(hours.recent.monitored.records + hours.recent.reference.records)
     lower, upper = hours.ends
     if facts.is_reversed:
         lower, upper = None if upper is None else -upper, None if lower is None else -lower
@@ -86,15 +86,12 @@ def judge_evidence(hours: EndedHours, facts: FigureFacts) -> tuple[FigureFacts, 
         interval=(lower, upper),
         since=hours.say(hours.chapter),
     )
+    comparison = RATIO
+    if not facts.is_ratio:
+        comparison = REVERSED_DIFFERENCE if facts.is_reversed else DIFFERENCE
     judged = judge_hour(
-        [
-            counts[filled[-1]].item()
-            for side in hours.recent.sides
-            for counts in (side.favourable, side.records)
-        ]
-        if filled.size
-        else None,
-        RATIO if facts.is_ratio else REVERSED_DIFFERENCE if facts.is_reversed else DIFFERENCE,
+        _find_newest_counts(hours.recent),
+        comparison,
         (facts.lower_limit, facts.upper_limit),
         both=hours.paired,
     )
@@ -113,38 +110,45 @@ def judge_evidence(hours: EndedHours, facts: FigureFacts) -> tuple[FigureFacts, 
     return decided, evidence
 
 
+def _find_newest_counts(hours: Hours) -> list[float] | None:
+    """Counts of the newest hour with records; None if none has."""
+    counts = stack_counts(hours)
+    with_records = counts[counts[:, [1, 3]].any(1)]
+    return with_records[-1].tolist() if len(with_records) else None
+
+
 def tell_figure(
     hours: EndedHours, facts: FigureFacts, levels: Sequence[float], divisor: float, expect: ExpectHours
 ) -> tuple[FigureStatement, list[EvidenceState], list[int | None]]:
-    """Statement; for each limit the evidence, and the hours until it is decided.
+    """Writes the statement; returns the evidence at each limit and the hours until it is decided, too.
 
-    `levels` are ln A, `divisor` is that of ln E.
+    `levels` are the thresholds of an alarm at each limit, as logarithms; `divisor` is that of ln E.
     """
     facts, evidence = judge_evidence(hours, facts)
     chapter = hours.of_chapter
-    opened = hours.open_episode
-    more = [
+    episode = hours.open_episode
+    more_hours = [
         expect(
             limit,
             chapter,
             EvidenceProgress(level, max(follower.watching.log_best, 0.0), follower.log_fairness, divisor),
         )
-        if opened is None and follower.proof.since is None and len(chapter)
+        if episode is None and follower.proof.since is None and len(chapter)
         else None
         for limit, follower, level in zip(hours.limits, hours.followers, levels, strict=True)
     ]
     leading = evidence.index(facts.evidence)
-    if opened is None:
+    if episode is None:
         facts = _say_event(facts, hours, hours.followers[leading])
     else:
-        facts = replace(facts, since=hours.say_onset(opened.since), event=hours.say(opened.alarm))
-    needed = more[leading]
+        facts = replace(facts, since=hours.say_onset(episode.since), event=hours.say(episode.alarm))
+    needed = more_hours[leading]
     if needed is not None:
-        # The hours are expected at the traffic of the chapter.
         records = float(chapter.monitored.records.sum() + chapter.reference.records.sum())
+        # Paired records are on both sides.
         sides = 1 if hours.paired is None else 2
         facts = replace(facts, more=say_more_records(needed * records / sides / len(chapter)))
-    return describe_figure(facts), evidence, more
+    return describe_figure(facts), evidence, more_hours
 
 
 def _say_event(facts: FigureFacts, hours: EndedHours, leading: Follower) -> FigureFacts:

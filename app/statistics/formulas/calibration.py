@@ -1,6 +1,4 @@
-"""Distances of probabilities from outcomes; sums are [..., bins, 3]: weights, probabilities, favourable
-labels.
-"""
+"""Distances of probabilities from outcomes; bins [..., bins, 3] sum weights, probabilities, favourable."""
 
 import numpy as np
 from scipy.special import gammainc, ndtr, ndtri
@@ -31,8 +29,8 @@ def find_gap_limits(
     """Limits from those of the excess, p of an unfavourable label, and the shortfall, 1 - p of a favourable
     one.
 
-    Arguments are [..., 2 actual] of the probabilities. Both allow for the part of a record that a loss counts
-    as unseen.
+    Arguments are [..., 2 actual] of the probabilities. Both parts allow for the part of a record that a loss
+    counts as unseen.
     """
     weight, total, square = (of_label.sum(-1) for of_label in (weights, sums, squares))
     # Unseen records resemble all records, with the opposite labels.
@@ -93,8 +91,7 @@ def find_error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:
 class _CalibrationBins:
     """Bins by their shares of all records, whose number `size` [...] is in records of equal weight.
 
-    `gap_variance` [...] is the part of the variance of `error` [...] that the gaps' spread over the bins
-    makes.
+    `gap_variance` [...] is the part of the variance of `error` [...] by the gaps' spread over the bins.
     """
 
     def __init__(self, bins: FloatArray, size: FloatArray) -> None:

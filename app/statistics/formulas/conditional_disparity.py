@@ -29,11 +29,11 @@ class StrataOutcomes(NamedTuple):
 
 
 def conditional_demographic_disparity(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Σ n_i DD_i / n over the strata, within [-1, 1]; above 0 the monitored group has more refusals than
-    acceptances.
+    """Σ n_i DD_i / n over the strata of outcomes [..., S, 2], within [-1, 1]; above 0 the monitored group has
+    more refusals than acceptances.
 
-    Arrays [..., S, 2], unfavourable first. DD_i is the monitored share of the unfavourable outcomes minus
-    that of the favourable ones; a share of nothing is 0. Source: SageMaker Clarify CDD.
+    DD_i is the monitored share of the unfavourable outcomes minus that of the favourable ones; a share of
+    nothing is 0. Source: SageMaker Clarify CDD.
     """
     total = monitored + reference
     shares = divide_or(monitored, total, 0.0)
@@ -42,7 +42,7 @@ def conditional_demographic_disparity(monitored: FloatArray, reference: FloatArr
 
 
 def find_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:
-    """95 % limits [...], from variance and skewness (delta method; Cornish and Fisher 1938).
+    """95 % limits [...] of the disparity, from variance and skewness (delta method; Cornish and Fisher 1938).
 
     A share's variance is that of the pair's records of equal weight. For it, a stratum's share is moved to
     the overall one by the weight of one or two records, since so few show none; the centre is not moved,

@@ -9,7 +9,7 @@ from ..group_labels import FloatArray
 from ..intervals.intervals import TAIL
 
 CONCENTRATION = 1.0
-"""AIF360's default; it keeps rates away from 0 and 1."""
+"""Pseudo-records c of a group, AIF360's default; they keep rates away from 0 and 1."""
 
 SMALLEST_RATE = np.finfo(np.float64).tiny
 
@@ -49,7 +49,8 @@ def find_limits(shapes: FloatArray) -> tuple[float, float]:
 
 
 def reach_of_amplification(shapes: FloatArray) -> tuple[float, float]:
-    """Reach of the interval, of cells [G, actual 2, predicted 2] with half a record added to each.
+    """Least interval of the amplification, of cells [G, actual 2, predicted 2] with half a record added to
+    each.
 
     An ε that may be zero is too large by chance, in the draws, too. Where that of the labels may be zero, the
     upper limit is at least that of the predictions; where that of the predictions may be, the lower one is
@@ -62,9 +63,7 @@ def reach_of_amplification(shapes: FloatArray) -> tuple[float, float]:
 def find_limits_of_spans(
     counted: FloatArray, uncounted: FloatArray, scale: np.ufunc, near_tail: float
 ) -> tuple[float, float]:
-    """Largest limits of any two rates' difference on a scale, the lower ones with `near_tail` beyond each
-    end.
-    """
+    """Largest limits of any two rates' difference on a scale, the lower with `near_tail` beyond each end."""
     rates = scale(counted / (counted + uncounted))
     low, high = (
         [

@@ -1,17 +1,17 @@
 """Generalised entropy: inequality of the benefit of decisions among people.
 
-The benefit is predicted - actual + 1, from 0 to 2. Source: Speicher et al. 2018; AIF360 (whose alpha 0 and
-rows outside the groups are not followed).
+The benefit is predicted - actual + 1, from 0 to 2. Source: Speicher et al. 2018; AIF360.
 """
 
 import numpy as np
 
 from ..group_labels import FloatArray, divide
-from ..intervals.rate_estimates import PARTS
+from ..intervals.confusion_rates import PARTS
 
 _ROUNDING = 8 * np.finfo(np.float64).eps
 
 _BENEFITS = (0.0, 1.0, 2.0)
+"""Benefit of a false negative, a right prediction and a false positive."""
 
 
 def generalized_entropy(cells: FloatArray, alpha: float) -> FloatArray:
@@ -41,6 +41,7 @@ def mean_benefit(cells: FloatArray) -> FloatArray:
 
 
 def _compute_index(benefits: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
+    """Mean of (r^alpha - 1) / (alpha (alpha - 1)), or its limit, r the benefit over the mean benefit."""
     total = sizes.sum(-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = (sizes * benefits).sum(-1) / total

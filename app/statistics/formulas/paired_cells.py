@@ -1,5 +1,5 @@
-"""Comparisons of two groups' cells [..., actual 2, predicted 2], and changes by mitigation, after - before,
-of cells [..., before 2, after 2].
+"""Figures of cells [..., actual 2, predicted 2], comparisons of two groups', and changes by mitigation, after
+- before, of cells [..., before 2, after 2].
 
 NaN or infinite where a denominator is empty. Sources: AIF360 ClassificationMetric, SageMaker Clarify,
 fairlearn; for mitigation Evenhand.
@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..group_labels import FloatArray, divide
-from ..intervals.rate_estimates import PARTS, compute_rate, divide_parts
+from ..intervals.confusion_rates import PARTS, compute_rate, divide_parts
 
 
 def rate_difference(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:
@@ -18,7 +18,6 @@ def rate_difference(name: str, monitored: FloatArray, reference: FloatArray) -> 
 
 
 def average_odds_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Source: AIF360."""
     return (
         rate_difference("false_positive", monitored, reference)
         + rate_difference("true_positive", monitored, reference)
@@ -26,7 +25,6 @@ def average_odds_difference(monitored: FloatArray, reference: FloatArray) -> Flo
 
 
 def average_abs_odds_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Source: AIF360."""
     false, true = (
         np.abs(rate_difference(name, monitored, reference)) for name in ("false_positive", "true_positive")
     )
@@ -34,7 +32,6 @@ def average_abs_odds_difference(monitored: FloatArray, reference: FloatArray) ->
 
 
 def average_predictive_value_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Source: AIF360 0.6.1."""
     return (
         rate_difference("positive_predictive", monitored, reference)
         + rate_difference("false_omission", monitored, reference)
@@ -53,31 +50,29 @@ def rate_evenness(name: str, monitored: FloatArray, reference: FloatArray) -> Fl
 
 
 def equalized_odds_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Source: AIF360 0.6.1, fairlearn."""
     return np.maximum(
         *(rate_distance(name, monitored, reference) for name in ("false_positive", "true_positive"))
     )
 
 
 def equalized_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """The lower of the ratios of FPR and TPR, smaller over larger. Source: fairlearn."""
     return np.minimum(
         *(rate_evenness(name, monitored, reference) for name in ("false_positive", "true_positive"))
     )
 
 
 def conditional_acceptance(cells: FloatArray) -> FloatArray:
-    """Favourable labels over favourable predictions, n(1) / n'(1), from 0 up. Source: Clarify."""
+    """Favourable labels over favourable predictions, from 0 up."""
     return divide_parts(cells, "actual_favourable", "predicted_favourable")
 
 
 def conditional_rejection(cells: FloatArray) -> FloatArray:
-    """Unfavourable labels over unfavourable predictions, n(0) / n'(0), from 0 up. Source: Clarify."""
+    """Unfavourable labels over unfavourable predictions, from 0 up."""
     return divide_parts(cells, "actual_unfavourable", "predicted_unfavourable")
 
 
 def treatment_ratio(cells: FloatArray) -> FloatArray:
-    """False negatives over false positives, from 0 up. Source: Clarify."""
+    """False negatives over false positives, from 0 up."""
     return divide_parts(cells, "false_negative", "false_positive")
 
 
@@ -91,24 +86,25 @@ def balanced_accuracy(cells: FloatArray) -> FloatArray:
 
 
 def difference_in_conditional_acceptance(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Reference - monitored, unlike the others. Source: Clarify DCA."""
+    """Conditional acceptance of the reference - monitored, unlike the other differences (Clarify DCA)."""
     return conditional_acceptance(reference) - conditional_acceptance(monitored)
 
 
 def difference(
     figure: Callable[[FloatArray], FloatArray], monitored: FloatArray, reference: FloatArray
 ) -> FloatArray:
-    """Monitored - reference. Sources: Clarify DCR and TE."""
+    """Difference of a figure of both groups, monitored - reference."""
     return figure(monitored) - figure(reference)
 
 
 def rate_change(cells: FloatArray) -> FloatArray:
-    """Favourable, or right, after - before, of cells [..., 2, 2]; within [-1, 1]."""
+    """Share of favourable, or right, records after - before, within [-1, 1]."""
     change: FloatArray = (cells[..., 0, 1] - cells[..., 1, 0]) / cells.sum((-2, -1))
     return change
 
 
 def balanced_accuracy_change(cells: FloatArray) -> FloatArray:
+    """Change of the balanced accuracy, of cells [..., actual 2, before 2, after 2]."""
     return (rate_change(cells[..., 1, :, :]) - rate_change(cells[..., 0, :, :])) / 2
 
 

@@ -17,16 +17,12 @@ def odds_difference(cells: FloatArray) -> FloatArray:
 
 
 def odds_ratio(cells: FloatArray) -> FloatArray:
-    """Smallest ratio [...] of true or false positive rates of any two groups, within [0, 1]; NaN where all
-    are 0.
-    """
+    """Smallest ratio [...] of true or false positive rates of two groups, 0 to 1; NaN where all are 0."""
     return np.exp(-_measure_span(cells, np.log))
 
 
 def find_difference_limits(shapes: FloatArray) -> tuple[float, float]:
-    """95 % limits of the difference, of cells [G, 2, 2] with half a record added to each; see
-    `differential_fairness.find_limits`.
-    """
+    """95 % limits of the difference, of cells [G, 2, 2] with half a record added to each."""
     lower, upper = _find_limits(shapes, np.positive)
     return lower, min(1.0, upper)
 
@@ -38,9 +34,9 @@ def find_ratio_limits(shapes: FloatArray) -> tuple[float, float]:
 
 
 def _measure_span(cells: FloatArray, scale: np.ufunc) -> FloatArray:
+    """Largest span [...] of a rate on a scale, of both labels."""
     rates = scale(divide(cells[..., 1], cells.sum(-1)))
     spans = np.fmax.reduce(rates, axis=-2) - np.fmin.reduce(rates, axis=-2)
-    # A difference needs two groups.
     widest: FloatArray = np.where((~np.isnan(rates)).sum(-2) > 1, spans, np.nan).max(-1)
     return widest
 
@@ -49,11 +45,9 @@ def _find_limits(shapes: FloatArray, scale: np.ufunc) -> tuple[float, float]:
     # Without records a group has the added halves alone.
     labelled = [shapes[shapes[:, label].sum(-1) > 1, label] for label in (0, 1)]
     ends = [
-        find_limits_of_spans(
-            of_group[:, 1], of_group[:, 0], scale, TAIL / (len(of_group) * (len(of_group) - 1))
-        )
-        for of_group in labelled
-        if len(of_group) > 1
+        find_limits_of_spans(cells[:, 1], cells[:, 0], scale, TAIL / (len(cells) * (len(cells) - 1)))
+        for cells in labelled
+        if len(cells) > 1
     ]
     lowers, uppers = zip((0.0, 0.0), *ends, strict=True)
     return max(lowers), max(uppers)

@@ -22,6 +22,15 @@ from ..tables.score_bins import MAX_BINS, decode_keys
 from ..tables.score_table import ScoreTable
 from .score_figures import LABELS, SCORE, SCORED
 
+EQUALIZED_ODDS = "generalized_equalized_odds_difference"
+
+QUANTILES = {
+    "adverse_impact_ratio_above_q20": 0.2,
+    "adverse_impact_ratio_above_q50": 0.5,
+    "adverse_impact_ratio_above_q80": 0.8,
+}
+"""Share of everybody at or below the cut, by metric key."""
+
 MAX_RELATIVE_ERROR = 0.02
 """Share of a ratio by which the bins may move it; beyond, none is given."""
 
@@ -30,20 +39,22 @@ MAX_ROUNDING_VARIANCE = 1e-8
 
 NO_SPREAD = "the scores of all records are equal, so there is no standard deviation to divide by"
 NOBODY_ABOVE = "no record of {reference} has a score above {cut:.6g}, the quantile of everybody's scores"
+
 SCORES_TOO_CLOSE = (
     f"more than {MAX_BINS:,} different scores were tabulated, in bins in which those at the quantile lie too "
     "close together: the ratio could be off by {binning_error:.1%}"
 )
+
 _MIN_WIDENING = 0.5
-"""Smallest factor: it narrows no interval further."""
+"""Smallest factor of the width of an interval for the estimated standard deviation."""
 
 
 @frozen_arrays
 class ScoreGaps:
     """Figure of each set [S] against the reference. `points` are NaN where `lacking`, a format, says why.
 
-    `of_sides`, `missing` (what a side lacks) and `smallest` (its smallest denominator) [S + 1] have the
-    reference last.
+    `side_details`, `missing` (why a side has no figure) and `smallest` (its smallest denominator) [S + 1]
+    have the reference last.
     """
 
     points: FloatArray
@@ -51,7 +62,7 @@ class ScoreGaps:
     method: str
     lacking: str
     details: Mapping[str, float]
-    of_sides: Mapping[str, AnyArray]
+    side_details: Mapping[str, AnyArray]
     missing: Sequence[str]
     smallest: IntArray
 
@@ -84,6 +95,43 @@ def compute_mean_difference(sets: ScoreTable, everybody: ScoreTable) -> ScoreGap
         {"standard_deviation": deviation, "records": int(everybody.counts.sum())},
         *_list_sides(sets, mean_score=mean),
     )
+
+
+def _find_mean_and_deviation(everybody: ScoreTable) -> tuple[float, float]:
+    weight = float(everybody.weights.sum())
+    bins = everybody.bins
+    if bins.is_wide.any():
+        # Middles of bins are not the scores; the sums have these, in steps.
+        mean = float(everybody.sums[..., SCORE].sum()) / weight
+        variance = float(everybody.sums_of_squares[..., SCORE].sum()) / weight - mean * mean
+        return mean, float(np.sqrt(variance)) if variance > MAX_ROUNDING_VARIANCE else 0.0
+    filled = bins.get_dense(0, 1).sum((0, 1)) > 0
+    # The deviation of equal numbers can be a rounding error above 0.
+    if filled.sum() < 2:  # noqa: PLR2004 - one score
+        return float(bins.scores[filled].sum()), 0.0
+    mean = float(bins.sum_costs(bins.scores)[0]) / weight
+    return mean, float(np.sqrt(bins.sum_costs((bins.scores - mean) ** 2)[0] / weight))
+
+
+def _compute_widening(sets: ScoreTable, everybody: ScoreTable, centre: float, deviation: float) -> FloatArray:
+    """Factor [S - 1] by which the estimated standard deviation widens the interval of each difference."""
+    if not deviation:
+        return np.ones(len(sets.counts) - 1)
+    standard = (sets.bins.scores - centre) / deviation
+    weight = sets.weights.sum(-1)
+    first, second, third = (sets.bins.sum_costs(standard**power) / weight for power in (1, 2, 3))
+    fourth = float((everybody.bins.sum_costs(standard**4) / everybody.weights.sum())[0])
+    size = sets.size
+    records = float(everybody.size[0])
+    variances = (second - first**2) / size
+    covariances = third - first * second
+    plain_variance = variances[:-1] + variances[-1]
+    per_square = (first[:-1] - first[-1]) / (2 * records)
+    added_variance = records * per_square**2 * (fourth - 1) - 2 * per_square * (
+        covariances[:-1] - covariances[-1]
+    )
+    factor = np.sqrt(np.maximum(plain_variance + added_variance, 0) / plain_variance)
+    return np.where(plain_variance > 0, np.clip(factor, _MIN_WIDENING, None), 1.0)
 
 
 def compute_ratio_above(quantile: float, sets: ScoreTable, everybody: ScoreTable) -> ScoreGaps:
@@ -149,7 +197,7 @@ def compute_equalized_odds(sets: ScoreTable, everybody: ScoreTable) -> ScoreGaps
         for tail in (TAIL, TAIL / 2)
     )
     upper = np.maximum(np.abs(single_limits.lower), np.abs(single_limits.upper)).max(-1)
-    of_sides = {
+    side_details = {
         "unfavourable_labels": sets.counts[:, 0],
         "favourable_labels": sets.counts[:, 1],
         "generalized_false_positive_rate": odds[:, 0],
@@ -161,7 +209,7 @@ def compute_equalized_odds(sets: ScoreTable, everybody: ScoreTable) -> ScoreGaps
         "newcombe_effective",
         "",
         {},
-        of_sides,
+        side_details,
         [
             f"no record{{of}} with {LABELS[int(lacks.argmax())]} {SCORED}" if lacks.any() else ""
             for lacks in np.isnan(odds)
@@ -175,54 +223,8 @@ def _list_sides(sets: ScoreTable, **figures: FloatArray) -> tuple[dict[str, AnyA
     return {**figures, "n": n}, ["" if records else f"no record{{of}} {SCORED}" for records in n], n
 
 
-EQUALIZED_ODDS = "generalized_equalized_odds_difference"
-
-QUANTILES = {
-    "adverse_impact_ratio_above_q20": 0.2,
-    "adverse_impact_ratio_above_q50": 0.5,
-    "adverse_impact_ratio_above_q80": 0.8,
-}
-"""Share of everybody at or below the cut, by metric key."""
-
 GAPS: Mapping[str, ComputeGaps] = {
     "standardized_mean_difference": compute_mean_difference,
     EQUALIZED_ODDS: compute_equalized_odds,
     **{key: partial(compute_ratio_above, quantile) for key, quantile in QUANTILES.items()},
 }
-
-
-def _find_mean_and_deviation(everybody: ScoreTable) -> tuple[float, float]:
-    weight = float(everybody.weights.sum())
-    bins = everybody.bins
-    if bins.is_wide.any():
-        # Middles of bins are not the scores; the sums have these, in steps.
-        mean = float(everybody.sums[..., SCORE].sum()) / weight
-        variance = float(everybody.sums_of_squares[..., SCORE].sum()) / weight - mean * mean
-        return mean, float(np.sqrt(variance)) if variance > MAX_ROUNDING_VARIANCE else 0.0
-    filled = bins.get_dense(0, 1).sum((0, 1)) > 0
-    # The deviation of equal numbers can be a rounding error above 0.
-    if filled.sum() < 2:  # noqa: PLR2004 - one score
-        return float(bins.scores[filled].sum()), 0.0
-    mean = float(bins.sum_costs(bins.scores)[0]) / weight
-    return mean, float(np.sqrt(bins.sum_costs((bins.scores - mean) ** 2)[0] / weight))
-
-
-def _compute_widening(sets: ScoreTable, everybody: ScoreTable, centre: float, deviation: float) -> FloatArray:
-    """Factor [S - 1] by which the estimated standard deviation widens the interval of each difference."""
-    if not deviation:
-        return np.ones(len(sets.counts) - 1)
-    standard = (sets.bins.scores - centre) / deviation
-    weight = sets.weights.sum(-1)
-    first, second, third = (sets.bins.sum_costs(standard**power) / weight for power in (1, 2, 3))
-    fourth = float((everybody.bins.sum_costs(standard**4) / everybody.weights.sum())[0])
-    size = sets.size
-    records = float(everybody.size[0])
-    variances = (second - first**2) / size
-    covariances = third - first * second
-    plain_variance = variances[:-1] + variances[-1]
-    per_square = (first[:-1] - first[-1]) / (2 * records)
-    added_variance = records * per_square**2 * (fourth - 1) - 2 * per_square * (
-        covariances[:-1] - covariances[-1]
-    )
-    factor = np.sqrt(np.maximum(plain_variance + added_variance, 0) / plain_variance)
-    return np.asarray(np.where(plain_variance > 0, np.clip(factor, _MIN_WIDENING, None), 1.0))

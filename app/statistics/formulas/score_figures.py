@@ -1,10 +1,4 @@
-"""Computes figures of scores for many sets of records at once: points, limits, and counts.
-
-First the areas under curves, then each figure by its key.
-
-Intervals were chosen by simulated coverage: normal ones, even on the logit scale, miss far too often in
-groups of twenty records with a rare label.
-"""
+"""Computes figures of scores for many sets of records at once: points, limits, and counts."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -26,15 +20,26 @@ from ..tables.score_table import LARGEST_LOSS, QUANTITIES, ScoreTable, measure_l
 from .calibration import calibration_error, calibration_gap, find_error_limits, find_gap_limits
 
 MAX_BINNING_ERROR = 0.01
-"""With a larger error by the bins no area is given."""
+"""Error of an area by the bins; with a larger one none is given."""
 
 MAX_COLUMNS_AT_ONCE = 16
+"""Columns whose curves are in memory at once."""
 
 FAVOURABLE, UNFAVOURABLE = 1, 0
 """Positions of the labels in the arrays of a table of scores."""
 
 SCORE, SQUARED_ERROR, LOG_LOSS = range(len(QUANTITIES))
 """Positions of the quantities in a table's sums."""
+
+LABELS = ("an unfavourable label", "a favourable label")
+SCORED = "has a probability of the favourable outcome"
+
+TOO_CLOSE = (
+    f"more than {MAX_BINS:,} different probabilities were tabulated, "
+    "in bins in which those{of} lie too close together: the figure could be off by {binning_error:.2g}"
+)
+
+NO_SCORES = f"no labelled record{{of}} {SCORED}"
 
 
 class CurveArea(NamedTuple):
@@ -48,10 +53,31 @@ class CurveArea(NamedTuple):
     error: FloatArray
 
 
-def measure_roc_area(bins: ScoreBins) -> CurveArea:
-    """Area under the ROC curve of each column by trapezia: pairs in one bin count half.
+@frozen_arrays
+class ScoreFigures:
+    """One figure of each set [S]. `points` are NaN where `lacking`, a format with the set's name ({of}), says
+    why.
 
-    NaN if a label is missing.
+    `smallest` counts the smallest denominator. No figure is given where the `binning_error` among the details
+    is above `MAX_BINNING_ERROR`.
+    """
+
+    points: FloatArray
+    limits: IntervalEnds
+    method: str
+    n: IntArray
+    smallest: IntArray
+    lacking: str
+    details: Mapping[str, AnyArray]
+
+
+ComputeFigures = Callable[[ScoreTable], ScoreFigures]
+ComputeCounts = Callable[[ScoreTable, ScoreTable], ScoreFigures]
+
+
+def measure_roc_area(bins: ScoreBins) -> CurveArea:
+    """Area under the ROC curve of each column by trapezia, pairs in one bin as half; NaN if a label is
+    missing.
 
     A placement is the share of records of the other label ranked below; the variance is DeLong et al.'s
     (1988). If all pairs of a wide bin were ordered one way, the area would be off by half their share, the
@@ -82,7 +108,7 @@ def _measure_roc_chunk(histogram: FloatArray, is_wide: BoolArray) -> CurveArea:
         area = (histogram[..., 1, :] * before[..., 0, :]).sum(-1) / totals.prod((-2, -1))
     area = np.where(is_known, np.clip(area, 0, 1), np.nan)
     (unfavourable, favourable), (above, below) = (
-        np.moveaxis(of_labels, -2, 0) for of_labels in (shares, ranks)
+        np.moveaxis(by_label, -2, 0) for by_label in (shares, ranks)
     )
     squares = np.stack([(unfavourable * (1 - below) ** 2).sum(-1), (favourable * above**2).sum(-1)], -1)
     error = np.where(is_known, (favourable * unfavourable * is_wide).sum(-1) / 2, np.nan)
@@ -90,9 +116,7 @@ def _measure_roc_chunk(histogram: FloatArray, is_wide: BoolArray) -> CurveArea:
 
 
 def measure_precision_area(bins: ScoreBins) -> CurveArea:
-    """Average precision of each column: mean over the favourable labels of the precision at their score.
-
-    NaN without one.
+    """Average precision of each column: mean precision at the scores of favourable labels; NaN without one.
 
     Records of one score are taken together. In a wide bin the precision is at least that with all its
     unfavourable labels first, at most with none of them.
@@ -117,11 +141,11 @@ def _measure_precision_chunk(histogram: FloatArray, is_wide: BoolArray) -> Curve
         # Change of the area with a record of each bin: its own precision, and that of every favourable label
         # from there down.
         change = np.where(ranked > 0, favourable / ranked, 0)
-        of_false, of_true = (
+        later_false, later_true = (
             np.cumsum((change * precisions)[..., ::-1], -1)[..., ::-1]
             for precisions in (precision, 1 - precision)
         )
-        influence = (precision + of_true - area[..., None]) / total, -of_false / total
+        influence = (precision + later_true - area[..., None]) / total, -later_false / total
         variance = (favourable * influence[0] ** 2 + unfavourable * influence[1] ** 2).sum(-1)
     return CurveArea(np.minimum(area, 1), variance, error)
 
@@ -145,37 +169,6 @@ def find_roc_limits(measured: CurveArea, sizes: FloatArray) -> IntervalEnds:
     return _widen_limits(
         find_whole_record_limits(measured.area, variance * smaller_size, smaller_size, welch), measured.error
     )
-
-
-@frozen_arrays
-class ScoreFigures:
-    """One figure of each set [S]. `points` are NaN where `lacking`, a format with the set's name ({of}), says
-    why.
-
-    `smallest` counts the smallest denominator. No figure is given where the `binning_error` among the details
-    is above `MAX_BINNING_ERROR`.
-    """
-
-    points: FloatArray
-    limits: IntervalEnds
-    method: str
-    n: IntArray
-    smallest: IntArray
-    lacking: str
-    details: Mapping[str, AnyArray]
-
-
-ComputeFigures = Callable[[ScoreTable], ScoreFigures]
-
-ComputeCounts = Callable[[ScoreTable, ScoreTable], ScoreFigures]
-
-LABELS = ("an unfavourable label", "a favourable label")
-SCORED = "has a probability of the favourable outcome"
-TOO_CLOSE = (
-    f"more than {MAX_BINS:,} different probabilities were tabulated, "
-    "in bins in which those{of} lie too close together: the figure could be off by {binning_error:.2g}"
-)
-NO_SCORES = f"no labelled record{{of}} {SCORED}"
 
 
 def build_rate(label: int, *, of_favourable: bool) -> ComputeFigures:
@@ -225,6 +218,11 @@ def build_count(label: int, *, of_favourable: bool) -> ComputeCounts:
     return compute
 
 
+def _get_moments(sums: ScoreTable, label: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Weights, and sums of scores and of their squares, of the records of a label."""
+    return sums.weights[:, label], sums.sums[:, label, SCORE], sums.sums_of_squares[:, label, SCORE]
+
+
 def compute_brier_score(sums: ScoreTable) -> ScoreFigures:
     scores = sums.bins.scores
     return _average_loss(
@@ -244,7 +242,7 @@ def _average_loss(
     sums: ScoreTable,
     quantity: int,
     costs: tuple[FloatArray, FloatArray],
-    limits_of: Callable[[FloatArray, FloatArray, FloatArray], IntervalEnds],
+    find_limits: Callable[[FloatArray, FloatArray, FloatArray], IntervalEnds],
     method: str,
 ) -> ScoreFigures:
     """Mean loss; `costs` are of a record of each bin with a favourable label, and with another."""
@@ -258,7 +256,7 @@ def _average_loss(
     )
     point = total / weight
     mean = (point * size + first) / (size + 2 * UNSEEN_RECORD)
-    limits = limits_of(mean, (square / weight * size + second) / (size + 2 * UNSEEN_RECORD), size)
+    limits = find_limits(mean, (square / weight * size + second) / (size + 2 * UNSEEN_RECORD), size)
     return ScoreFigures(
         point, limits, method, n, n, NO_SCORES, {f"{QUANTITIES[quantity]}_sum": total, "n": n}
     )
@@ -347,7 +345,3 @@ FIGURES = {
     "calibration_gap": compute_calibration_gap,
     "calibration_error": compute_calibration_error,
 }
-
-
-def _get_moments(sums: ScoreTable, label: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    return sums.weights[:, label], sums.sums[:, label, SCORE], sums.sums_of_squares[:, label, SCORE]

@@ -27,16 +27,16 @@ _USUAL_SHARE = 0.8
 
 _MAX_STEPS = 200
 _TOLERANCE = 1e-13
+"""Newton's steps, and the last one that is taken."""
 
 
 def odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
+    """Odds ratio [...] of outcomes [..., 2]; infinite or NaN where the denominator is 0."""
     return divide(monitored[..., 1] * reference[..., 0], monitored[..., 0] * reference[..., 1])
 
 
 def common_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Odds ratio of Mantel and Haenszel; infinite where the denominator is 0, NaN where the numerator is 0,
-    too.
-    """
+    """Odds ratio of Mantel and Haenszel; infinite, or NaN, where the denominator, or both parts, are 0."""
     above, below = _multiply_diagonals(monitored, reference)
     return divide(above.sum(-1), below.sum(-1))
 
@@ -47,12 +47,12 @@ def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> 
     The variance of a stratum is that of its records of equal weight; its part of the ratio is that of its
     weights.
     """
-    (of_monitored, of_reference), scale = _equalise_weights(monitored, reference)
-    above, below = _multiply_diagonals(of_monitored, of_reference)
+    (first, second), scale = _equalise_weights(monitored, reference)
+    above, below = _multiply_diagonals(first, second)
     # Of an empty stratum every product is 0.
-    size = np.maximum((of_monitored + of_reference).sum(-1), 1e-300)
-    p = (of_monitored[..., 1] + of_reference[..., 0]) / size
-    q = (of_monitored[..., 0] + of_reference[..., 1]) / size
+    size = np.maximum((first + second).sum(-1), 1e-300)
+    p = (first[..., 1] + second[..., 0]) / size
+    q = (first[..., 0] + second[..., 1]) / size
     total = (scale * above).sum(-1)
     total_below = (scale * below).sum(-1)
     with np.errstate(all="ignore"):
@@ -66,10 +66,7 @@ def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> 
 
 
 def adjusted_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Logistic regression with a term for the group and one for each stratum.
-
-    0 or infinity where it diverges.
-    """
+    """Odds ratio by logistic regression with a term for each stratum; 0 or infinity where it diverges."""
     with np.errstate(all="ignore"):
         start = common_odds_ratio(monitored, reference)
         is_finite = np.isfinite(start) & (start > 0)
@@ -106,10 +103,7 @@ class Homogeneity(NamedTuple):
 
 
 def measure_homogeneity(monitored: FloatArray, reference: FloatArray) -> Homogeneity | None:
-    """Tests counts of equal weight [S, 2].
-
-    None with fewer than two informative strata, or unless the ratio is finite and above 0.
-    """
+    """Tests counts of equal weight [S, 2]; None with one informative stratum, or a ratio of 0 or infinity."""
     ratio = common_odds_ratio(monitored, reference)
     margins = _sum_margins(monitored, reference)
     row, column, size = margins
@@ -167,7 +161,7 @@ def _sum_margins(monitored: FloatArray, reference: FloatArray) -> tuple[FloatArr
 
 
 def _fit_variances(ratio: FloatArray, monitored: FloatArray, reference: FloatArray) -> Pair:
-    """Fitted n p (1 - p) [..., S]."""
+    """Variances n p (1 - p) [..., S] of the favourable records of both groups at an odds ratio."""
     row, column, size = _sum_margins(monitored, reference)
     first = expect_favourable(ratio[..., None], row, column, size)
     second = column - first
@@ -191,12 +185,12 @@ def _multiply_diagonals(monitored: FloatArray, reference: FloatArray) -> Pair:
 
 def _equalise_weights(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[Pair, FloatArray]:
     """Records of equal weight of both [..., S, 2], and the factor [..., S] to the weighted products."""
-    of_monitored, of_reference = (outcomes.weights * outcomes.density for outcomes in (monitored, reference))
+    first, second = (outcomes.weights * outcomes.density for outcomes in (monitored, reference))
     total = (monitored.weights + reference.weights).sum(-1)
-    scale = divide_or((of_monitored + of_reference).sum(-1), total, 0.0) / (
+    scale = divide_or((first + second).sum(-1), total, 0.0) / (
         monitored.density[..., 0] * reference.density[..., 0]
     )
-    return (of_monitored, of_reference), scale
+    return (first, second), scale
 
 
 def _find_limits(ratio: FloatArray, error: FloatArray) -> Pair:

@@ -24,11 +24,17 @@ from ..tables.strata_counts import Strata, Weighting
 from .intervals import TAIL, Interval
 from .rate_estimates import ROUNDING, CountedRate, RatePhrases, ResampledRate, take_middle
 
+Estimate = CountedRate | ResampledRate | PairedRate
+
+PartSum = Callable[[AnyArray], AnyArray]
+"""Sums a part of cells [columns, …] to [columns]."""
+
+
 PRIOR = 0.5
 """Pseudo-records in each cell of a set (Jeffreys)."""
 
 MAX_DRAWN_NUMBERS = 2**22
-"""Numbers of one array of draws (32 MB); larger tables get fewer."""
+"""Numbers of one array of draws (32 MB); larger tables get fewer draws, at least `MIN_DRAWS`."""
 
 MIN_DRAWS = 200
 
@@ -37,9 +43,7 @@ SQUARES_METHOD = "noncentral_chi_square"
 LIMITS_METHOD = "posterior_limits"
 
 MIN_NORMAL_MULTIPLE = 100.0
-"""Multiple of its unit above which a sum of squares counts as normal."""
-
-Estimate = CountedRate | ResampledRate | PairedRate
+"""Multiple of its unit from which a sum of squares counts as normal."""
 
 
 # Without slots, for the cached draws.
@@ -65,8 +69,8 @@ class DrawnCells:
         key = tuple(sets)
         if key not in self._joined:
             counts, weights, squares = (
-                np.stack([stored[list(columns)].sum(0) for columns in sets])
-                for stored in (self.counts, self.weights, self.squares)
+                np.stack([cells[list(columns)].sum(0) for columns in sets])
+                for cells in (self.counts, self.weights, self.squares)
             )
             prior = self.prior
             if isinstance(prior, np.ndarray):
@@ -74,7 +78,7 @@ class DrawnCells:
             self._joined[key] = replace(self, counts=counts, weights=weights, squares=squares, prior=prior)
         return self._joined[key]
 
-    def count_certain(self, sum_part: Callable[[AnyArray], AnyArray]) -> IntArray:
+    def count_certain(self, sum_part: PartSum) -> IntArray:
         """Records [C] of a part, or the effective number where smaller."""
         return count_certain_records(*map(sum_part, (self.counts, self.weights, self.squares)))
 
@@ -85,7 +89,7 @@ class DrawnCells:
 
     @cached_property
     def drawn(self) -> FloatArray:
-        """Weights [draws, C, …]. The same seed gives the same draws.
+        """Weights [draws, C, …].
 
         A cell's weight varies by Σw²: one scale for all cells would miss that seldom logged predictions vary
         more; an empty cell has its set's.
@@ -137,12 +141,9 @@ def build_intervals(
     A distance exceeds equality in every draw. Unless one of the signed differences `vanishing` [draws, K, P]
     is certainly not zero (at 95 % for all together), the interval reaches to the `ideal`.
     """
-    low, high = take_middle(drawn, TAIL)
-    if vanishing is not None and ideal is not None:
-        undecided = _may_be_zero(vanishing).all(-1)
-        low = np.where(undecided, np.fmin(low, ideal), low)
-        high = np.where(undecided, np.fmax(high, ideal), high)
-    return _stretch(points, low, high)
+    if vanishing is None or ideal is None:
+        return _stretch(points, *take_middle(drawn))
+    return _stretch(points, *_reach_ideal(drawn, np.all(_may_be_zero(vanishing), -1), ideal))
 
 
 def build_intervals_of_parts(
@@ -162,13 +163,16 @@ def build_intervals_of_parts(
     """
     undecided = _may_be_zero(vanishing)
     if reduce is np.mean:
-        low = take_middle(np.where(undecided, ideal, drawn).mean(-1), TAIL)[0]
-        high = take_middle(drawn.mean(-1), TAIL)[1]
+        low = take_middle(np.where(undecided, ideal, drawn).mean(-1))[0]
+        high = take_middle(drawn.mean(-1))[1]
         return _stretch(points, low, high)
-    low, high = take_middle(drawn, TAIL)
-    low = np.where(undecided, np.fmin(low, ideal), low)
-    high = np.where(undecided, np.fmax(high, ideal), high)
-    return _stretch(points, reduce(low, axis=-1), reduce(high, axis=-1))
+    return _stretch(points, *(reduce(end, axis=-1) for end in _reach_ideal(drawn, undecided, ideal)))
+
+
+def _reach_ideal(drawn: FloatArray, undecided: BoolArray, ideal: float) -> tuple[FloatArray, FloatArray]:
+    """Ends of the middle draws, moved to the ideal where it is undecided."""
+    low, high = take_middle(drawn)
+    return np.where(undecided, np.fmin(low, ideal), low), np.where(undecided, np.fmax(high, ideal), high)
 
 
 def build_squares_interval(point: float, drawn: FloatArray, degrees: int, power: int) -> Interval:
@@ -190,24 +194,25 @@ def build_squares_interval(point: float, drawn: FloatArray, degrees: int, power:
             chndtrinc(statistic, degrees, chance) * unit if chndtr(statistic, degrees, 0.0) > chance else 0.0
             for chance in (1 - TAIL, TAIL)
         )
-        upper = upper or float(take_middle(draws, TAIL)[1])
+        upper = upper or float(take_middle(draws)[1])
     else:
-        lower, upper = (max(0.0, float(end) - degrees * unit) for end in take_middle(draws, TAIL))
+        lower, upper = (max(0.0, float(end) - degrees * unit) for end in take_middle(draws))
     return build_interval_around(point, lower ** (1 / power), upper ** (1 / power), method=SQUARES_METHOD)
 
 
 def build_interval_around(point: float, lower: float, upper: float, *, method: str) -> Interval:
-    """Stretches the limits to hold the point."""
+    """Interval of these limits, stretched to hold the point."""
     return _stretch(np.array([point]), np.array([lower]), np.array([upper]))[0]._replace(method=method)
 
 
 def _may_be_zero(signed: FloatArray) -> BoolArray:
-    """Whether each signed difference may be zero, at 95 % for all of one figure at once."""
+    """Whether each difference [draws, …, P] may be zero, at 95 % for the P of one figure at once."""
     low, high = take_middle(signed, TAIL / signed.shape[-1])
     return (low <= 0) & (high >= 0)
 
 
 def _stretch(points: FloatArray, low: FloatArray, high: FloatArray) -> list[Interval]:
+    """Intervals that hold the points; a lower end that is not known is 0."""
     lower = np.fmin(points, low)
     upper = np.fmax(points, high)
     return [
@@ -233,10 +238,6 @@ class TableEvidence:
     limits: AllLimits
 
 
-PartSum = Callable[[AnyArray], AnyArray]
-"""Sums a part of cells [columns, …] to [columns]."""
-
-
 def build_counted_rate(
     phrases: RatePhrases,
     counts: IntArray,
@@ -247,7 +248,9 @@ def build_counted_rate(
     """Rate of one part of the cells [columns, …] in another: by default, of the favourable ones in all."""
     if weighting is None:
         return CountedRate(phrases, sum_part(counts), sum_whole(counts))
-    columns = [of(sums) for sums in (weighting.weights, weighting.squares) for of in (sum_part, sum_whole)]
+    columns = [
+        add(cells) for cells in (weighting.weights, weighting.squares) for add in (sum_part, sum_whole)
+    ]
     return CountedRate(phrases, sum_part(counts), sum_whole(counts), np.stack(columns, -1))
 
 
@@ -260,5 +263,6 @@ def build_cells(
     tag: int,
     prior: FloatArray | float = PRIOR,
 ) -> DrawnCells:
+    """Cells to draw from; without a weighting each record weighs 1."""
     weights = weighting or Weighting.of_counts(counts)
     return DrawnCells(counts, weights.weights, weights.squares, seed, draws, tag, prior)

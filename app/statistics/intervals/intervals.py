@@ -1,5 +1,4 @@
-"""95 % intervals in closed form, from counts; each contains its point. Only a ratio's may have no upper
-limit.
+"""95 % intervals in closed form; each contains its point. Only those of ratios and losses may be unbounded.
 
 Counts of weighted records are in records of equal weight, so need not be whole. Leading axes are other means.
 A mean of numbers in [0, 1] is a share of some number of whole records, more the less they vary; so Wilson's
@@ -18,6 +17,7 @@ Z = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
 
 TAIL = 0.025
+"""Chance beyond either end of a 95 % interval."""
 
 UNSEEN_RECORD = 0.25
 """Unseen part of a record, added with each label to a loss: the next one could cost much more."""
@@ -43,12 +43,31 @@ class Interval(NamedTuple):
     method: str
 
 
+Ends = tuple[float | None, float | None]
+"""Ends of one interval; None is unbounded."""
+
+
+class IntervalEnds(NamedTuple):
+    """Ends of many intervals, of one shape."""
+
+    lower: FloatArray
+    upper: FloatArray
+
+
+class BoundedEstimate(NamedTuple):
+    """Estimates and the limits of each, of one shape."""
+
+    point: FloatArray
+    limits: IntervalEnds
+
+
 def build_wilson_interval(count: float, total: float) -> Interval:
     """Score interval of a proportion, within [0, 1]; `total` > 0. Source: Wilson 1927."""
     return Interval(*find_wilson_limits(count, total), "wilson")
 
 
 def find_wilson_limits(count: float, total: float, z: float = Z) -> tuple[float, float]:
+    """Limits of `build_wilson_interval` at `z` standard errors."""
     rate = count / total
     spread = z * z / total
     centre = (rate + spread / 2) / (1 + spread)
@@ -61,29 +80,24 @@ def build_rate_interval(count: float, total: float) -> Interval:
     """Wilson's interval, with a Poisson limit on a side of fewer than `MIN_SIDE_RECORDS` records; `total` >
     0.
 
-    Near 0 and 1 Wilson's limit is too close (84 of 100 windows). It is moved at least to the rate at which a
-    share of `POISSON_LEVEL` of windows has as many records there (Brown, Cai and DasGupta 2001): 91 to 97 of
-    100.
+    Near 0 and 1 Wilson's limit is too close. It is moved at least to the rate at which a share of
+    `POISSON_LEVEL` of windows has as many records there (Brown, Cai and DasGupta 2001).
     """
     lower, upper = find_wilson_limits(count, total)
     uncounted = total - count
     if not (0 < count < MIN_SIDE_RECORDS or 0 < uncounted < MIN_SIDE_RECORDS):
         return Interval(lower, upper, "wilson")
-    if count < MIN_SIDE_RECORDS:
-        lower = min(lower, float(gammaincinv(count, POISSON_LEVEL)) / total) if count > 0 else lower
-    if uncounted < MIN_SIDE_RECORDS:
-        upper = (
-            max(upper, 1 - float(gammaincinv(uncounted, POISSON_LEVEL)) / total) if uncounted > 0 else upper
-        )
+    if 0 < count < MIN_SIDE_RECORDS:
+        lower = min(lower, float(gammaincinv(count, POISSON_LEVEL)) / total)
+    if 0 < uncounted < MIN_SIDE_RECORDS:
+        upper = max(upper, 1 - float(gammaincinv(uncounted, POISSON_LEVEL)) / total)
     return Interval(lower, upper, "wilson_poisson")
 
 
 def build_newcombe_interval(
     count: float, total: float, other_count: float, other_total: float, z: float = Z
 ) -> Interval:
-    """Hybrid score interval of `count/total - other_count/other_total`. Source: Newcombe 1998, Statistics in
-    Medicine 17:873, method 10.
-    """
+    """Hybrid score interval of `count/total - other_count/other_total` (Newcombe 1998, method 10)."""
     rate = count / total
     other_rate = other_count / other_total
     low, high = find_wilson_limits(count, total, z)
@@ -143,8 +157,7 @@ def build_paired_ratio_interval(both: float, first: float, second: float, _neith
     """Ratio of two proportions of the same records; the second must not be zero.
 
     `both` records have both outcomes, `first` and `second` only that one. Wilson limits of each at a quantile
-    that allows for their correlation. Source: Bonett and Price 2006, Biometrics 62:301; recommended by
-    Fagerland et al. (2014, Statistics in Medicine 33:2850).
+    that allows for their correlation. Source: Bonett and Price 2006, Biometrics 62:301.
     """
     count = both + first
     other_count = both + second
@@ -162,7 +175,7 @@ def build_paired_ratio_interval(both: float, first: float, second: float, _neith
 
 
 def build_paired_difference_interval(both: float, first: float, second: float, neither: float) -> Interval:
-    """Difference of two proportions of the same records, cells as in `paired_ratio`.
+    """Difference of two proportions of the same records, cells as in `build_paired_ratio_interval`.
 
     Source: Newcombe 1998, Statistics in Medicine 17:2635, method 10.
     """
@@ -186,22 +199,17 @@ def build_paired_difference_interval(both: float, first: float, second: float, n
     return Interval(max(-1.0, difference - below), min(1.0, difference + above), "paired_difference")
 
 
-class IntervalEnds(NamedTuple):
-    lower: FloatArray
-    upper: FloatArray
-
-
 def find_share_limits(
     mean: FloatArray, square: FloatArray, size: FloatArray, *, tail: float = TAIL
 ) -> IntervalEnds:
-    """Limits of a mean of numbers in [0, 1] whose mean square is `square`."""
+    """Limits of a mean of `size` numbers in [0, 1] whose mean square is `square`."""
     freedom = np.maximum(size - 1, 1e-6)
     variance = np.maximum(square - mean * mean, 0) * size / freedom
     return find_whole_record_limits(mean, variance, size, freedom, tail=tail)
 
 
 def find_loss_limits(mean: FloatArray, square: FloatArray, size: FloatArray) -> IntervalEnds:
-    """Limits of a mean of numbers from 0 up, on the log scale; `upper` may be infinite.
+    """Limits of a mean of `size` numbers from 0 up, on the log scale; `upper` may be infinite.
 
     The variance is at least one `size`-th of the mean squared.
     """
@@ -233,23 +241,15 @@ def find_whole_record_limits(
 
 
 def find_student_quantile(freedom: FloatArray, tail: float = TAIL) -> FloatArray:
+    """Student's quantile, finite for few degrees of freedom, too."""
     quantile: FloatArray = np.minimum(stdtrit(np.maximum(freedom, 1e-6), 1 - tail), 1e6)
     return quantile
-
-
-class BoundedEstimate(NamedTuple):
-    """Estimates and the limits of each, of one shape."""
-
-    point: FloatArray
-    limits: IntervalEnds
 
 
 def find_difference_limits(
     estimate: BoundedEstimate, other: BoundedEstimate, correlation: FloatArray | float = 0.0
 ) -> IntervalEnds:
-    """Limits of a difference of two estimates from the limits of each (Zou and Donner 2008; uncorrelated:
-    Newcombe's method 10).
-    """
+    """Limits of a difference from those of two estimates (Zou and Donner 2008; Newcombe, method 10)."""
     (mean, ends), (other_mean, other_ends) = estimate, other
     difference = mean - other_mean
     below = combine_distances(mean - ends.lower, other_ends.upper - other_mean, correlation)
@@ -269,4 +269,5 @@ def find_limits_from_last(points: FloatArray, ends: IntervalEnds) -> IntervalEnd
 def combine_distances(
     half: FloatArray | float, other_half: FloatArray | float, correlation: FloatArray | float
 ) -> FloatArray:
+    """Distance of an end of a difference from its point, from those of both estimates (MOVER)."""
     return np.sqrt(np.maximum(half * half - 2 * correlation * half * other_half + other_half * other_half, 0))

@@ -1,7 +1,4 @@
-"""A rate in every group with its uncertainty, and comparisons with the reference rate.
-
-Arrays end in [actual, predicted] with 0 unfavourable and 1 favourable.
-"""
+"""A rate in every group with its uncertainty, and comparisons with the reference rate."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -9,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.values import frozen, frozen_arrays
-from ..group_labels import AnyArray, FloatArray, IntArray, divide
+from ..group_labels import FloatArray, IntArray, divide
 from .intervals import (
     TAIL,
     Interval,
@@ -22,9 +19,10 @@ from .intervals import (
 )
 
 Columns = Sequence[int]
+"""Positions of groups in a table."""
 
 ROUNDING = 1e-9
-"""Shortfall, by rounding, of a whole effective size."""
+"""Part by which rounding may make a whole number too small."""
 
 DRAWS = 2000
 """Draws of a figure without an interval in closed form."""
@@ -32,12 +30,12 @@ DRAWS = 2000
 RESAMPLING_METHOD = "resampling"
 
 MAX_DRAWN_CELLS = 2**21
-"""Cells × draws in memory (16 MB)."""
+"""Kinds × draws in memory (16 MB)."""
 
 
 @frozen
 class Share:
-    """Records of some groups that a rate counts, of all; `total` includes counterfactuals, `original` does
+    """Share that a rate counts of the records of some groups; `total` includes counterfactuals, `original`
     not.
 
     Of weighted records, `weight` is that of the counted, `weight_total` that of all, and `effective` the
@@ -54,11 +52,12 @@ class Share:
 
     @property
     def rate(self) -> float:
-        """Raises ZeroDivisionError: the total is zero; ask `is_empty` first."""
+        """Share by weight. Raises ZeroDivisionError: the total is zero; ask `is_empty` first."""
         return self.mass / self.mass_total
 
     @property
     def mass(self) -> float:
+        """Weight of the counted records, or their number."""
         return self.count if self.weight is None else self.weight
 
     @property
@@ -123,7 +122,7 @@ RATIO = ShareComparison(
     of_rates=divide,
     interval=build_ratio_interval,
     paired=build_paired_ratio_interval,
-    # A rate of zero has no logarithm; the other rate alone decides.
+    # A rate of zero has no logarithm; the other one alone decides.
     slopes=lambda monitored, reference: (1 / monitored if monitored > 0 else 0.0, -1 / reference),
 )
 DIFFERENCE = ShareComparison(
@@ -134,8 +133,6 @@ DIFFERENCE = ShareComparison(
     paired=build_paired_difference_interval,
     slopes=lambda *_: (1.0, -1.0),
 )
-
-
 REVERSED_DIFFERENCE = ShareComparison(
     "reversed_difference",
     divides=False,
@@ -163,7 +160,7 @@ class RatePhrases:
 
 @frozen
 class ComparedShares:
-    """Interval of a comparison, and the pairs it was computed from."""
+    """Interval of a comparison, and the pairs it was computed from, if it is of pairs."""
 
     interval: Interval
     pairs: Pairs | None = None
@@ -175,8 +172,7 @@ class CountedRate:
 
     `count` and `total` [columns] are of the groups and, in some tables, of ungrouped records last.
     `weighting` [columns, 4]: weight of the counted, of all, and sums of squared weights of both. The
-    effective size is Kish's (Σw)²/Σw², or that of the linearised variance, Σw²(y - p)²/(Σw)², where smaller,
-    as where weights depend on the outcome.
+    effective size is Kish's (Σw)²/Σw², or that of the linearised variance, Σw²(y - p)²/(Σw)², where smaller.
     """
 
     phrases: RatePhrases
@@ -258,18 +254,18 @@ class ResampledRate:
         return {self.phrases.noun: share.count, "n": share.total, "original_n": share.original}
 
     def rate_interval(self, of: Columns) -> Interval:
-        return _span_worlds(self._rates(of), self.share(of).rate, highest=1.0)
+        return _span_worlds(self._draw_rates(of), self.share(of).rate, highest=1.0)
 
     def compare(self, comparison: ShareComparison, of: Columns, against: Columns) -> ComparedShares:
         return ComparedShares(
             _span_worlds(
-                comparison.of_rates(self._rates(of), self._rates(against)),
+                comparison.of_rates(self._draw_rates(of), self._draw_rates(against)),
                 comparison.point(self.share(of), self.share(against)),
                 highest=np.inf,
             )
         )
 
-    def _rates(self, of: Columns) -> FloatArray:
+    def _draw_rates(self, of: Columns) -> FloatArray:
         columns = list(of)
         return divide(self.drawn_count[..., columns].sum(-1), self.drawn_total[..., columns].sum(-1))
 
@@ -277,25 +273,23 @@ class ResampledRate:
 def resample(
     worlds: Sequence[FloatArray | IntArray], count: IntArray, total: IntArray, *, draws: int, seed: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Sums [worlds, draws, groups] in multinomial resamples of the kinds.
+    """Draws sums [worlds, draws, groups] of `count` and `total` in multinomial resamples of the kinds.
 
-    Each world weighs [K] kinds; every draw has as many records as the first. The same seed (not negative)
-    gives the same draws.
+    Each world weighs [K] kinds; every draw has as many records as the first world.
     """
     generator = np.random.default_rng(seed)
     # Weights of unseen kinds in other worlds add no records.
     records = int(worlds[0].sum())
-    kinds = max(1, len(count))
+    step = max(1, MAX_DRAWN_CELLS // max(1, len(count)))
     counts, totals = (np.zeros((len(worlds), draws, counted.shape[1])) for counted in (count, total))
     if not records:
         return counts, totals
     for world, weights in enumerate(worlds):
-        for start in range(0, draws, max(1, MAX_DRAWN_CELLS // kinds)):
-            rows = slice(start, min(draws, start + max(1, MAX_DRAWN_CELLS // kinds)))
-            drawn = generator.multinomial(
-                records, weights / weights.sum(), size=rows.stop - rows.start
-            ).astype(float)
-            counts[world, rows], totals[world, rows] = drawn @ count, drawn @ total
+        for start in range(0, draws, step):
+            chances = weights / weights.sum()
+            drawn = generator.multinomial(records, chances, min(step, draws - start)).astype(float)
+            counts[world, start : start + step] = drawn @ count
+            totals[world, start : start + step] = drawn @ total
     return counts, totals
 
 
@@ -304,13 +298,13 @@ def _span_worlds(worlds: FloatArray, value: float, *, highest: float) -> Interva
 
     It is the whole range, from 0 to `highest`, if all draws of a world are NaN.
     """
-    low, high = take_middle(worlds.T, TAIL)
+    low, high = take_middle(worlds.T)
     lower = np.where(np.isnan(low), 0.0, low).min(initial=value)
     upper = np.where(np.isnan(high), highest, high).max(initial=value)
     return Interval(float(lower), float(upper), RESAMPLING_METHOD)
 
 
-def take_middle(drawn: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
+def take_middle(drawn: FloatArray, tail: float = TAIL) -> tuple[FloatArray, FloatArray]:
     """Ends of the middle draws: a share `tail` of the draws [draws, …] lies beyond each; NaN is no draw."""
     ordered = np.sort(drawn, 0)  # NaN last
     usable = np.maximum((~np.isnan(ordered)).sum(0) - 1, 0)
@@ -318,131 +312,3 @@ def take_middle(drawn: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]
     ranks = np.floor(tail * usable).astype(int), np.ceil((1 - tail) * usable).astype(int)
     low, high = (np.take_along_axis(ordered, rank[None], axis=0)[0] for rank in ranks)
     return low, high
-
-
-NO_LABELLED_RECORD = "no record{of} has a label and a prediction that are both among the outcomes"
-
-
-@frozen
-class CellPart:
-    """Some cells of a confusion matrix. `among` names their records, `empty` says that a group ({of}) has
-    none.
-    """
-
-    cells: tuple[tuple[int, int], ...]
-    among: str
-    empty: str
-
-    def sum_cells(self, cells: AnyArray) -> AnyArray:
-        if len(self.cells) == len(_ALL):
-            total: AnyArray = cells.sum((-2, -1))
-            return total
-        first, *further = (cells[..., actual, predicted] for actual, predicted in self.cells)
-        return sum(further, start=first)
-
-
-_ALL = _TN, _FP, _FN, _TP = (0, 0), (0, 1), (1, 0), (1, 1)
-
-PARTS = {
-    "records": CellPart(_ALL, "labelled records{of}", NO_LABELLED_RECORD),
-    "actual_favourable": CellPart(
-        (_FN, _TP), "records{of} with a favourable label", "no labelled record{of} has a favourable label"
-    ),
-    "actual_unfavourable": CellPart(
-        (_TN, _FP),
-        "records{of} with an unfavourable label",
-        "no labelled record{of} has an unfavourable label",
-    ),
-    "predicted_favourable": CellPart(
-        (_FP, _TP), "records{of} predicted favourable", "no labelled record{of} was predicted favourable"
-    ),
-    "predicted_unfavourable": CellPart(
-        (_TN, _FN), "records{of} predicted unfavourable", "no labelled record{of} was predicted unfavourable"
-    ),
-    "true_positive": CellPart(
-        (_TP,),
-        "records{of} rightly predicted favourable",
-        "no labelled record{of} was rightly predicted favourable",
-    ),
-    "false_positive": CellPart(
-        (_FP,),
-        "records{of} wrongly predicted favourable",
-        "no labelled record{of} was wrongly predicted favourable",
-    ),
-    "true_negative": CellPart(
-        (_TN,),
-        "records{of} rightly predicted unfavourable",
-        "no labelled record{of} was rightly predicted unfavourable",
-    ),
-    "false_negative": CellPart(
-        (_FN,),
-        "records{of} wrongly predicted unfavourable",
-        "no labelled record{of} was wrongly predicted unfavourable",
-    ),
-    "any_favourable": CellPart(
-        (_FP, _FN, _TP),
-        "records{of} with a favourable label or prediction",
-        "no labelled record{of} has a favourable label or prediction",
-    ),
-    "right": CellPart(
-        (_TN, _TP), "records{of} rightly predicted", "no labelled record{of} was rightly predicted"
-    ),
-    "wrong": CellPart(
-        (_FP, _FN), "records{of} wrongly predicted", "no labelled record{of} was wrongly predicted"
-    ),
-}
-
-
-@frozen
-class Rate:
-    """Rate of the cells `counted` among those of `of_part`, keys of PARTS; `are` is the verb of the counted.
-
-    Higher is worse for an error, lower for others. Neither says who is favoured.
-    """
-
-    counted: str
-    of_part: str
-    are: str
-    is_error: bool = False
-
-    @property
-    def phrases(self) -> RatePhrases:
-        whole_part = PARTS[self.of_part]
-        among = whole_part.among.format(of="")
-        zero = f"the reference rate is zero: of {{n}} reference {among} none {self.are}"
-        return RatePhrases(self.counted, whole_part.empty, zero)
-
-
-RATES = {
-    "base": Rate("actual_favourable", "records", "have a favourable label"),
-    "true_positive": Rate("true_positive", "actual_favourable", "were predicted favourable"),
-    "false_negative": Rate(
-        "false_negative", "actual_favourable", "were predicted unfavourable", is_error=True
-    ),
-    "false_positive": Rate(
-        "false_positive", "actual_unfavourable", "were predicted favourable", is_error=True
-    ),
-    "true_negative": Rate("true_negative", "actual_unfavourable", "were predicted unfavourable"),
-    "positive_predictive": Rate("true_positive", "predicted_favourable", "have a favourable label"),
-    "false_discovery": Rate(
-        "false_positive", "predicted_favourable", "have an unfavourable label", is_error=True
-    ),
-    "negative_predictive": Rate("true_negative", "predicted_unfavourable", "have an unfavourable label"),
-    "false_omission": Rate(
-        "false_negative", "predicted_unfavourable", "have a favourable label", is_error=True
-    ),
-    "right": Rate("right", "records", "were predicted the outcome of their label"),
-    "error": Rate(
-        "wrong", "records", "were predicted the other outcome than that of their label", is_error=True
-    ),
-}
-
-
-def compute_rate(name: str, cells: FloatArray) -> FloatArray:
-    """Rate [...] of an array [..., 2, 2]; NaN where the denominator is empty."""
-    return divide_parts(cells, RATES[name].counted, RATES[name].of_part)
-
-
-def divide_parts(cells: FloatArray, counted: str, of_part: str) -> FloatArray:
-    """Ratio [...] of two parts of an array [..., 2, 2], by their keys in PARTS."""
-    return divide(PARTS[counted].sum_cells(cells), PARTS[of_part].sum_cells(cells))

@@ -1,7 +1,4 @@
-"""Results of measures: numbers with intervals or the reason why there is none, verdicts, and cautions.
-
-A verdict comes from a number, its interval and its limits; a caution from too few records for the interval.
-"""
+"""Results of measures: numbers with intervals or the reason why there is none, verdicts, and cautions."""
 
 import math
 from dataclasses import field
@@ -12,8 +9,29 @@ from ...base.values import frozen, frozen_by_name
 from ...domain.check import Details
 from ..formulas.conditional_disparity import StrataOutcomes
 
+MINIMUM_GROUP_SIZE = 10
+"""Original records in each compared group for a verdict."""
+
+MAX_SHARE_LACKING_OUTCOME = 0.1
+"""Share of the records in strata that lack an outcome, without a caution.
+
+As in SageMaker Clarify, the share of an outcome that nobody has counts as 0, so such strata move the figure
+and its interval away from the truth.
+"""
+
+MIN_MEAN_STRATUM_RECORDS = 20
+"""Mean records of a stratum for a fit with a term for each."""
+
+TOLERANCE = 1e-9
+"""Relative and absolute difference up to which a number equals a limit."""
+
 FigureScope = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
-"""The two furthest apart are `worst_pair`; `worst` asks for the group marked as furthest out."""
+"""Records that a figure is of. `worst_pair`: the two groups furthest apart; `worst`: the one marked so."""
+
+Limits = tuple[float | None, float | None]
+"""Lower and upper limit; None leaves a side open."""
+
+NO_LIMITS = (None, None)
 
 
 @frozen
@@ -21,9 +39,6 @@ class Value:
     """Number and 95 % interval, which holds it; an end of None is unbounded.
 
     `n` counts records, never counterfactuals.
-
-    Raises:
-        ValueError: a number is not finite, or the interval does not hold the value.
     """
 
     value: float
@@ -53,10 +68,8 @@ class Undefined:
 class Measured:
     """Result of one metric in one scope; only the scope `group` has a `group`, its label.
 
-    `smallest_group` counts original records of the smaller group.
-
-    `caution_records` is the count that a caution goes by, of records of either outcome; None:
-    `smallest_group`. `worst_of` is set on the monitored group furthest out: the number of groups it was
+    `smallest_group` counts original records of the smaller group. A caution goes by `caution_records`, of
+    either outcome, if set. `worst_of` is set on the monitored group furthest out: the number of groups it was
     chosen from, 0 if none has a value. `interval_of_choice` has the interval that allows for that choice.
     """
 
@@ -69,28 +82,6 @@ class Measured:
     caution_records: int | None = None
     worst_of: int | None = None
     interval_of_choice: Value | None = None
-
-
-MINIMUM_GROUP_SIZE = 10
-"""Original records in each compared group for a verdict."""
-
-MAX_SHARE_LACKING_OUTCOME = 0.1
-"""Share of the records in strata that lack an outcome, without a caution.
-
-As in SageMaker Clarify, the share of an outcome that nobody has counts as 0, so such strata move the figure
-and its interval away from the truth.
-"""
-
-MIN_MEAN_STRATUM_RECORDS = 20
-"""Mean records of a stratum for a fit with a term for each."""
-
-TOLERANCE = 1e-9
-"""Relative and absolute difference up to which a number equals a limit."""
-
-Limits = tuple[float | None, float | None]
-"""None leaves a side open."""
-
-NO_LIMITS = (None, None)
 
 
 class Verdict(StrEnum):
@@ -113,10 +104,7 @@ ON_FAIRNESS = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.UND
 """Verdicts that judge, the most serious first."""
 
 GRAVEST = (*ON_FAIRNESS, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None)
-"""Verdicts that judge, the most serious first, then those without a judgement (None: no limit is set).
-
-The first names a whole of several figures: one that could be judged says more than one that could not.
-"""
+"""Verdicts that judge, the most serious first, then those without a judgement (None: no limit is set)."""
 
 
 def judge_number(
@@ -127,7 +115,7 @@ def judge_number(
     smallest_group: int | None,
     mirror: Limits = NO_LIMITS,
 ) -> Verdict | None:
-    """Judges a number by limits, which count as inside; None without a limit.
+    """Judges a number by limits, which themselves are inside; None without a limit.
 
     Outside, `unfair` if the whole interval is, else `suspected`. Inside, `fair` if the whole interval is,
     else `undecided`; beyond `mirror`, on sides without a limit, `unwatched` instead of `fair`.
@@ -154,6 +142,7 @@ def judge_number(
 
 
 def is_inside(value: float, limits: Limits) -> bool:
+    """Whether a value is inside limits, or equals one up to rounding."""
     lower, upper = limits
     return is_at_least(value, lower) and is_at_most(value, upper)
 
@@ -167,10 +156,10 @@ def is_at_most(value: float, limit: float | None) -> bool:
 
 
 def warn_of_few_records(smallest_group: int) -> str | None:
-    """Caution about the smallest denominator.
+    """Caution about the smallest denominator; None from `MINIMUM_GROUP_SIZE` records on.
 
-    Only the number of records counts, never their outcome: else figures without caution would be those that
-    chance made large or small.
+    The records of either outcome count: else figures without caution would be those that chance made large or
+    small.
     """
     if smallest_group >= MINIMUM_GROUP_SIZE:
         return None
@@ -192,10 +181,10 @@ def warn_of_lacking_outcomes(pair: StrataOutcomes) -> str | None:
 
 
 def warn_of_small_strata(pair: StrataOutcomes) -> str | None:
-    """Caution on few records for each stratum."""
-    informative = (pair.weights.sum(0) > 0).all(1) & (pair.weights.sum(2) > 0).all(0)
-    strata = int(informative.sum())
-    records = int(pair.counts[:, informative].sum())
+    """Caution if strata have few records each, among those with both groups and both outcomes."""
+    is_informative = (pair.weights.sum(0) > 0).all(1) & (pair.weights.sum(2) > 0).all(0)
+    strata = int(is_informative.sum())
+    records = int(pair.counts[:, is_informative].sum())
     if records >= MIN_MEAN_STRATUM_RECORDS * strata:
         return None
     return (

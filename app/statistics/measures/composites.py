@@ -1,6 +1,6 @@
 """Measures figures of more than one rate: of sets and pairs of cells, across all groups, and over strata.
 
-Most intervals are drawn.
+Intervals are of draws of the cells, unless a metric brings its own limits.
 """
 
 from collections.abc import Sequence
@@ -50,9 +50,9 @@ from .measure_rates import (
 NO_STRATA = (
     "the records are not divided into strata; name the column whose values say which records are alike"
 )
-_MAX_ROUNDING_ERROR = 1e-12
 TOO_FEW_GROUPS = "fewer than two groups have labelled records"
 TOO_FEW_WEIGHING_GROUPS = "fewer than two groups have labelled records that weigh anything"
+_MAX_ROUNDING_ERROR = 1e-12
 _CONFUSION_NAMES = ("true_negative", "false_positive", "false_negative", "true_positive")
 _CHANGE_NAMES = ("unfavourable_kept", "lifted", "lowered", "favourable_kept")
 _CELL_NAMES = {
@@ -69,6 +69,7 @@ _CELL_NAMES = {
 
 
 def measure_cells(metric: Metric, measure: SetFigure | PairFigure, evidence: TableEvidence) -> list[Measured]:
+    """Measures a figure of the cells of each member, or of each monitored group with the reference."""
     is_compared = isinstance(measure, PairFigure)
     reference = pool_reference(evidence.groups)
     subjects = (
@@ -79,18 +80,19 @@ def measure_cells(metric: Metric, measure: SetFigure | PairFigure, evidence: Tab
     compared = (*subjects, reference) if is_compared else subjects
     cells = evidence.cells[measure.cell_kind].join_columns([member.columns for member in compared])
     sizes = np.min([cells.count_certain(need.count) for need in measure.needs], 0)
-    cautious = cells.count_certain(_sum_cells) if any(need.is_outcome for need in measure.needs) else None
+    all_sizes = cells.count_certain(_sum_cells)
+    judges_need = any(need.is_outcome for need in measure.needs)
     # Empty denominators give NaN or infinity, which `_build_number` turns into a reason.
     with np.errstate(all="ignore"):
         points, intervals = _compute_intervals(metric, measure, cells.weights[None], cells.drawn)
 
     results = []
     for index, member in enumerate(subjects):
-        rows = [index, -1] if is_compared else [index]
-        records = cells.counts[rows]
+        positions = [index, -1] if is_compared else [index]
+        records = cells.counts[positions]
         reasons = (
-            _explain_missing(measure.needs, cells.weights[row], cells.counts[row], compared[row])
-            for row in rows
+            _explain_missing(measure.needs, cells.weights[side], cells.counts[side], compared[side])
+            for side in positions
         )
         reason = next(filter(None, reasons), "")
         number = _build_number(
@@ -100,51 +102,46 @@ def measure_cells(metric: Metric, measure: SetFigure | PairFigure, evidence: Tab
             reason,
             measure.reason_if_infinite.format(of=member.of),
         )
-        details = (
-            _describe_pair(metric, measure.cell_kind, member, reference, records)
-            if is_compared
-            else Details(
-                formula=metric.formula,
-                subject=member.subject,
-                counts=_name_counts(measure.cell_kind, records[0]),
-            )
-        )
+        if is_compared:
+            details = _describe_pair(metric, measure.cell_kind, member, reference, records)
+        else:
+            counts = _name_counts(measure.cell_kind, records[0])
+            details = Details(formula=metric.formula, subject=member.subject, counts=counts)
         result = build_result(
-            metric.key, member, number, int(sizes[rows].min()), details.changed(draws=cells.fewer_draws)
+            metric.key, member, number, int(sizes[positions].min()), details.changed(draws=cells.fewer_draws)
         )
-        results.append(
-            result if cautious is None else replace(result, caution_records=int(cautious[rows].min()))
-        )
+        caution_records = int(all_sizes[positions].min()) if judges_need else None
+        results.append(replace(result, caution_records=caution_records))
     return results
 
 
 def _compute_intervals(
-    metric: Metric, measure: SetFigure | PairFigure, point: FloatArray, drawn: FloatArray
+    metric: Metric, measure: SetFigure | PairFigure, weights: FloatArray, drawn: FloatArray
 ) -> tuple[FloatArray, list[Interval]]:
+    """Figures [C] and intervals from cells [1, C, …] and draws of them; of pairs the reference is last."""
     if isinstance(measure, SetFigure):
-        points = measure.function(point)[0]
+        points = measure.function(weights)[0]
         return points, build_intervals(points, measure.function(drawn))
 
     def draw(function: PairFunction) -> FloatArray:
         return function(drawn[:, :-1], drawn[:, -1:])
 
-    points = measure.function(point[:, :-1], point[:, -1:])[0]
+    points = measure.function(weights[:, :-1], weights[:, -1:])[0]
     if not measure.vanishing or metric.ideal is None:
         return points, build_intervals(points, draw(measure.function))
     signed = np.stack([draw(function) for function in measure.vanishing], -1)
     if not measure.parts:
         return points, build_intervals(points, draw(measure.function), metric.ideal, vanishing=signed)
-    of_parts = np.stack([draw(function) for function in measure.parts], -1)
+    drawn_parts = np.stack([draw(function) for function in measure.parts], -1)
     return points, build_intervals_of_parts(
-        points, of_parts, metric.ideal, vanishing=signed, reduce=measure.whole
+        points, drawn_parts, metric.ideal, vanishing=signed, reduce=measure.whole
     )
 
 
 def measure_across(metric: Metric, measure: SpreadFigure, evidence: TableEvidence) -> list[Measured]:
     """Measures a figure of all groups at once.
 
-    Details also hold the figure of the groups of at least `MINIMUM_GROUP_SIZE`, if two are and others are
-    not.
+    If some groups have fewer than `MINIMUM_GROUP_SIZE` records, details also hold the figure of the others.
     """
     if not evidence.groups:
         return []
@@ -162,8 +159,8 @@ def measure_across(metric: Metric, measure: SpreadFigure, evidence: TableEvidenc
         return [build_result(metric.key, member, Undefined(reason, n), 0, details)]
 
     is_large = sizes[present] >= MINIMUM_GROUP_SIZE
-    large = present[is_large]
-    small = present[~is_large]
+    large_groups = present[is_large]
+    small_groups = present[~is_large]
     present_groups = cells.join_columns([(position,) for position in present.tolist()])
     with np.errstate(all="ignore"):
         point = float(measure.function(present_groups.weights[None])[0])
@@ -171,12 +168,12 @@ def measure_across(metric: Metric, measure: SpreadFigure, evidence: TableEvidenc
             point, _build_interval(measure, point, present_groups), n, "", measure.reason_if_infinite
         )
         details = details.changed(smallest_group=evidence.groups[int(present[sizes[present].argmin()])].label)
-        if len(small) > 0 and len(large) > 1:
-            of_large = float(measure.function(singles.weights[None, large])[0])
+        if len(small_groups) > 0 and len(large_groups) > 1:
+            value = float(measure.function(singles.weights[None, large_groups])[0])
             details = details.changed(
-                small_groups=len(small),
-                records_of_small_groups=int(records[small].sum()),
-                value_without_small_groups=of_large if np.isfinite(of_large) else None,
+                small_groups=len(small_groups),
+                records_of_small_groups=int(records[small_groups].sum()),
+                value_without_small_groups=value if np.isfinite(value) else None,
             )
     details = details.changed(draws=None if measure.limits else present_groups.fewer_draws)
     return [build_result(metric.key, member, number, int(sizes[present].min()), details)]
@@ -203,6 +200,7 @@ def _build_interval(measure: SpreadFigure, point: float, cells: DrawnCells) -> I
 
 
 def measure_strata(metric: Metric, measure: StrataFigure, evidence: TableEvidence) -> list[Measured]:
+    """Measures a figure over strata of each monitored group with the reference."""
     subjects = list_monitored(evidence.groups)
     reference = pool_reference(evidence.groups)
     strata = evidence.strata.get(measure.cell_kind)
@@ -211,47 +209,41 @@ def measure_strata(metric: Metric, measure: StrataFigure, evidence: TableEvidenc
     cells = evidence.cells[measure.cell_kind].join_columns(
         [*(member.columns for member in subjects), reference.columns]
     )
-    results = []
     if not strata or strata.reason:
-        for index, member in enumerate(subjects):
-            of_sides = cells.counts[[index, -1]]
-            reason = Undefined(strata.reason if strata else NO_STRATA, int(of_sides.sum()))
-            details = _describe_pair(metric, measure.cell_kind, member, reference, of_sides)
-            results.append(build_result(metric.key, member, reason, int(of_sides.sum(1).min()), details))
-        return results
+        return [
+            _explain_no_strata(metric, measure, member, reference, cells.counts[[index, -1]], strata)
+            for index, member in enumerate(subjects)
+        ]
 
-    of_subjects = _stack_outcomes(strata, subjects)
-    of_other = _stack_outcomes(strata, [reference])
+    subject_outcomes = _stack_outcomes(strata, subjects)
+    reference_outcomes = _stack_outcomes(strata, [reference])
+    ideal = metric.ideal or 0.0
     with np.errstate(all="ignore"):
-        points = measure.function(of_subjects.weights, of_other.weights)
-        # What rounding leaves of equality is equality.
-        points = np.where(
-            np.isclose(points, metric.ideal or 0.0, rtol=0, atol=_MAX_ROUNDING_ERROR),
-            metric.ideal or 0.0,
-            points,
-        )
-        ends = measure.limits(of_subjects, of_other)
+        points = measure.function(subject_outcomes.weights, reference_outcomes.weights)
+        points = np.where(np.isclose(points, ideal, rtol=0, atol=_MAX_ROUNDING_ERROR), ideal, points)
+        ends = measure.limits(subject_outcomes, reference_outcomes)
     names = np.array(strata.labels)[strata.counts.any((1, 2))]
     groups = sum(member.scope == "group" for member in subjects)
+    results = []
     for index, member in enumerate(subjects):
         pair = StrataOutcomes(
             *(
-                np.stack([of_member[index], of_reference[0]])
-                for of_member, of_reference in zip(of_subjects, of_other, strict=True)
+                np.stack([sums[index], reference_sums[0]])
+                for sums, reference_sums in zip(subject_outcomes, reference_outcomes, strict=True)
             )
         )
         records = pair.counts.sum(1)
-        rows = [index, -1]
+        positions = [index, -1]
         n = int(records.sum())
         smallest = int(count_certain_records(*(counts.sum((1, 2)) for counts in pair)).min())
-        missing = _explain_missing_strata(pair, cells.weights[rows], member, reference)
+        missing = _explain_missing_strata(pair, cells.weights[positions], member, reference)
         interval = build_interval_around(points[index], *(end[index] for end in ends), method=measure.method)
         number = _build_number(
             float(points[index]), interval, n, missing, measure.reason_if_infinite.format(of=member.of)
         )
         details = _describe_pair(metric, measure.cell_kind, member, reference, records).changed(
             strata=len(strata.labels),
-            records_without_a_stratum=max(0, int(cells.counts[rows].sum()) - n),
+            records_without_a_stratum=max(0, int(cells.counts[positions].sum()) - n),
             caution=measure.caution(pair) if measure.caution and isinstance(number, Value) else None,
             **_describe_homogeneity(pair, names, groups if member.scope == "group" else 1),
         )
@@ -259,17 +251,29 @@ def measure_strata(metric: Metric, measure: StrataFigure, evidence: TableEvidenc
     return results
 
 
+def _explain_no_strata(
+    metric: Metric,
+    measure: StrataFigure,
+    member: Member,
+    reference: Member,
+    records: IntArray,
+    strata: Strata | None,
+) -> Measured:
+    reason = Undefined(strata.reason if strata else NO_STRATA, int(records.sum()))
+    details = _describe_pair(metric, measure.cell_kind, member, reference, records)
+    return build_result(metric.key, member, reason, int(records.sum(1).min()), details)
+
+
 def _describe_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: int) -> dict[str, Any]:
     """Details of the test whether the strata of a pair differ; empty if the records do not suffice."""
-    of_monitored, of_reference = pair.weights * pair.density
-    test = measure_homogeneity(of_monitored, of_reference)
+    monitored, reference = pair.weights * pair.density
+    test = measure_homogeneity(monitored, reference)
     if not (test and test.has_enough):
         return {}
-    odds = odds_ratio(of_monitored, of_reference)[test.strata]
-    finite = np.flatnonzero(np.isfinite(odds))
-    furthest = {
-        str(names[test.strata[position]]): float(odds[position])
-        for position in sorted(finite, key=odds.__getitem__)[:: max(1, len(finite) - 1)]
+    odds = odds_ratio(monitored, reference)[test.strata]
+    by_odds = sorted(np.flatnonzero(np.isfinite(odds)), key=odds.__getitem__)
+    extreme_odds = {
+        str(names[test.strata[position]]): float(odds[position]) for position in (*by_odds[:1], *by_odds[-1:])
     }
     tested = {
         "breslow_day": test.statistic,
@@ -277,24 +281,25 @@ def _describe_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups:
         "p_value": test.p_value,
         "tarone_p_value": test.tarone_p_value,
         "p_value_for_choice": min(1.0, groups * test.p_value),
-        "odds_ratios": furthest,
+        "odds_ratios": extreme_odds,
     }
     return {"homogeneity": tested}
 
 
 def _stack_outcomes(strata: Strata, subjects: Sequence[Member]) -> StrataOutcomes:
-    filled = strata.counts.any((1, 2))
+    """Outcomes [subjects, S, 2] of the strata with records, summed over each subject's columns."""
+    has_records = strata.counts.any((1, 2))
     weighting = strata.full_weighting
-    cells = (stored[filled] for stored in (strata.counts, weighting.weights, weighting.squares))
+    sums = (cells[has_records] for cells in (strata.counts, weighting.weights, weighting.squares))
     return StrataOutcomes(
-        *(np.stack([stored[:, list(member.columns)].sum(1) for member in subjects]) for stored in cells)
+        *(np.stack([cells[:, list(member.columns)].sum(1) for member in subjects]) for cells in sums)
     )
 
 
 def _explain_missing_strata(
     outcomes: StrataOutcomes, all_weights: FloatArray, member: Member, reference_member: Member
 ) -> str:
-    """Says why a pair has no disparity, if so. `all_weights` [2, 2] include records without a stratum."""
+    """Says why a pair has no figure, or "". `all_weights` [2, 2] include records without a stratum."""
     counts, weights, _ = outcomes
     sides = zip(weights.sum((1, 2)), counts.sum((1, 2)), all_weights, (member, reference_member), strict=True)
     for weight, count, total, side in sides:

@@ -1,4 +1,4 @@
-"""Judges which figures the labels allow, and marks figures of labelled records."""
+"""States of the labels of records, the figures that they allow, and the words for both."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,13 +15,13 @@ from ..tables.count_table import LabelledCells
 from .measure_rates import list_members, measure_significance, pool_reference
 
 MIN_LABELS = 10
-"""Of the records of one decision, for any figure."""
+"""Labels of the records of one decision, for any figure."""
 
 MIN_SHARE_RATIO = 0.02
 """Share of records with a label, over that of the other decision, for any figure."""
 
 MIN_EVEN_SHARE_RATIO = 0.8
-"""The same ratio, from which on labels count as even."""
+"""Ratio of those shares from which on labels count as even."""
 
 MAX_UNEVEN_P_VALUE = 0.01
 """Below it, shares of labels that differ count as uneven."""
@@ -56,14 +56,14 @@ class DecidedLabels:
 
 
 class LabelCounts(NamedTuple):
-    """Labels by decision, and which figures they allow."""
+    """Labels of the records of either decision."""
 
     favourable: DecidedLabels
     unfavourable: DecidedLabels
 
     @classmethod
     def of(cls, counts: IntArray) -> Self:
-        """From counts [unfavourable, favourable][records, labelled]."""
+        """Builds them from counts [unfavourable and favourable, records and labelled]."""
         unfavourable, favourable = (tuple(map(int, row)) for row in counts)
         return cls(DecidedLabels("favourable", *favourable), DecidedLabels("unfavourable", *unfavourable))
 
@@ -82,6 +82,7 @@ class LabelCounts(NamedTuple):
 
     @property
     def lacking(self) -> list[str]:
+        """Decisions with too few labels for any figure."""
         decided = self.decided
         is_far_below = bool(decided) and decided[0].share < MIN_SHARE_RATIO * decided[-1].share
         return [
@@ -106,15 +107,13 @@ class LabelCounts(NamedTuple):
 
     @property
     def p_value(self) -> float:
-        """Of the hypothesis that both decisions have the same share of labels.
-
-        1 where only one has records.
-        """
+        """P-value of both decisions having the same share of labels; 1 where only one has records."""
         shares = [Share(side.labelled, side.records, side.records) for side in self]
-        is_open = all(share.total for share in shares) and 0 < self.labelled < self.records
-        return measure_significance(*shares, pairs=1).p_value if is_open else 1.0
+        can_differ = all(share.total for share in shares) and 0 < self.labelled < self.records
+        return measure_significance(*shares, pairs=1).p_value if can_differ else 1.0
 
     def allows(self, metric: Metric) -> bool:
+        """Whether labels tell a metric; those of one decision tell counts, calibration and its rates."""
         measure = metric.measure
         if self.state is not LabelState.ONE_DECISION or isinstance(measure, CountFigure):
             return self.state is not LabelState.NONE
@@ -128,6 +127,7 @@ class LabelCounts(NamedTuple):
         )
 
     def explain(self, metric: Metric) -> str:
+        """Says why the labels do not allow the metric."""
         if self.state is LabelState.NONE:
             return "no label"
         decisions = " and ".join(f"{side.labelled:,} of {side.records:,} {side.decision}" for side in self)
@@ -136,6 +136,7 @@ class LabelCounts(NamedTuple):
 
     @property
     def headline(self) -> str | None:
+        """Says how many records have a label; None where all or none have."""
         if self.state in {LabelState.NONE, LabelState.ALL}:
             return None
         larger = max(self, key=lambda side: side.labelled)
@@ -153,7 +154,7 @@ class LabelCounts(NamedTuple):
 
 
 def describe_labels(labels: Mapping[str, Any]) -> tuple[str, str]:
-    """Words for the end of a figure's sentence, and a caution, from its `Details.labels`."""
+    """Writes the end of a figure's sentence, and a caution or "", from its `Details.labels`."""
     mark = f", of the {labels['labelled']:,} with a label"
     counted = {name: labels.get(f"labelled_{name}", 0) for name in ("favourable", "unfavourable")}
     if labels.get("state") == LabelState.ONE_DECISION:
@@ -176,10 +177,10 @@ def describe_labels(labels: Mapping[str, Any]) -> tuple[str, str]:
 
 def judge_labels(results: Iterable[Measured], table: LabelledCells) -> list[Measured]:
     """Marks figures as of labelled records, and gives a reason for numbers that these cannot tell."""
-    return [_judge(result, table) for result in results]
+    return [_judge_result(result, table) for result in results]
 
 
-def _judge(result: Measured, table: LabelledCells) -> Measured:
+def _judge_result(result: Measured, table: LabelledCells) -> Measured:
     metric = CATALOGUE[result.metric]
     sides = _find_sides(result, table.groups)
     columns = sorted({column for side in sides for column in side})
@@ -203,6 +204,7 @@ def _judge(result: Measured, table: LabelledCells) -> Measured:
 
 
 def _find_sides(result: Measured, groups: Groups) -> list[Sequence[int]]:
+    """Columns of each set of records that a figure compares, or of its one set."""
     metric = CATALOGUE[result.metric]
     if result.scope == "worst_pair":
         names = (result.details.monitored, result.details.reference)

@@ -1,4 +1,4 @@
-"""Measures one attribute on one data set: every requested row of the catalogue, in each scope."""
+"""Measures one attribute on one data set: every metric that is asked for, in each scope."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -15,8 +15,10 @@ from ..catalogue.metric import (
     SpreadFigure,
     StrataFigure,
 )
+from ..group_labels import AnyArray
+from ..intervals.confusion_rates import NO_LABELLED_RECORD, PARTS, RATES
 from ..intervals.draws import TableEvidence, build_cells, build_counted_rate
-from ..intervals.rate_estimates import DRAWS, NO_LABELLED_RECORD, PARTS, RATES, RatePhrases
+from ..intervals.rate_estimates import DRAWS, RatePhrases
 from ..intervals.verdicts import Measured
 from ..tables.count_table import GroupCounts, LabelledCells
 from ..tables.score_table import ScoreTable
@@ -27,7 +29,7 @@ from .measure_scores import measure_scores
 from .worst_group import CATALOGUE_LIMITS, AllLimits, mark_worst
 
 Keys = Collection[str] | None
-"""None for all that the table supports."""
+"""Keys of metrics; None for all that the table supports."""
 
 FAVOURABLE_PHRASES = RatePhrases(
     noun="favourable",
@@ -49,14 +51,14 @@ def measure_all(
     """
     metrics = [metric for metric in _list_metrics(data, scopes) if keys is None or metric.key in keys]
     formulas = {metric.key: metric.formula for metric in metrics if isinstance(metric.measure, ScoreFigure)}
-    of_scores = (
+    score_figures = (
         measure_scores(evidence.scores, evidence.groups, formulas) if formulas and evidence.scores else []
     )
     results = list[Measured]()
     for metric in metrics:
         match measure := metric.measure:
             case ScoreFigure():
-                measured = [result for result in of_scores if result.metric == metric.key]
+                measured = [result for result in score_figures if result.metric == metric.key]
             case RateFigure():
                 measured = measure_rate(metric, measure, evidence)
             case CountFigure():
@@ -71,7 +73,7 @@ def measure_all(
                 measured = measure_strata(metric, measure, evidence)
             case _:
                 measured = []
-        results += _judge(metric, measured, evidence)
+        results += _mark_results(metric, measured, evidence)
     return [add_caution(result) for result in results]
 
 
@@ -80,18 +82,18 @@ def _list_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, ..
     measured_scopes = None if scopes is None else scopes | {"group", "worst"}
     return tuple(
         replace(
-            row,
+            metric,
             scopes=tuple(
                 scope
-                for scope in row.list_scopes_on(data)
+                for scope in metric.list_scopes_on(data)
                 if measured_scopes is None or scope in measured_scopes
             ),
         )
-        for row in list_metrics_on(data)
+        for metric in list_metrics_on(data)
     )
 
 
-def _judge(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence) -> list[Measured]:
+def _mark_results(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence) -> list[Measured]:
     results = judge_labels(measured, evidence.labels) if evidence.labels else measured
     if "worst" in metric.scopes:
         results = mark_worst(metric, results, evidence.limits)
@@ -132,7 +134,7 @@ def measure_training(
     draws: int = DRAWS,
     limits: AllLimits = CATALOGUE_LIMITS,
 ) -> list[Measured]:
-    """Compares the labels of groups before any model; `table` counts labels."""
+    """Measures labels of groups before any model; `table` counts labels."""
     return measure_all(
         "training",
         _build_evidence(table, "labels", "base", BASE_PHRASES, limits, seed=seed, draws=draws),
@@ -160,6 +162,11 @@ def _build_evidence(
         unclassified=table.unclassified,
         limits=limits,
     )
+
+
+def _sum_by_correctness(cells: AnyArray) -> AnyArray:
+    total: AnyArray = cells[:, :2, :2].sum((1, 2))
+    return total
 
 
 def measure_labelled(
@@ -192,18 +199,16 @@ def measure_labelled(
     # Labels in neither list are in no rate: one spelled differently would count as a mistake.
     estimates["correct"] = build_counted_rate(
         CORRECT_PHRASES,
-        table.cells,
-        table.weighting,
-        lambda cells: cells[:, :2, :2].sum((1, 2))[:, 1],
-        lambda cells: cells[:, :2, :2].sum((1, 2)).sum(1),
+        _sum_by_correctness(table.cells),
+        table.weighting and table.weighting.apply(_sum_by_correctness),
     )
-    of_labels = weighting and weighting.apply(lambda cells: cells.sum(-1))
+    label_weighting = weighting and weighting.apply(lambda cells: cells.sum(-1))
     evidence = TableEvidence(
         groups=table.groups,
         estimates=estimates,
         cells={
             "confusion": build_cells(counts, weighting, seed=seed, draws=draws, tag=0),
-            "labels": build_cells(counts.sum(-1), of_labels, seed=seed, draws=draws, tag=1),
+            "labels": build_cells(counts.sum(-1), label_weighting, seed=seed, draws=draws, tag=1),
         },
         strata={"labels": strata.sum_labels()} if strata else {},
         scores=_find_scores(table, metrics),

@@ -1,4 +1,4 @@
-"""Measures rates, counts and comparisons of two rates, of the columns that each scope covers."""
+"""Members of scopes; rates, counts and comparisons of two rates of them; and what all results share."""
 
 import math
 from collections.abc import Sequence
@@ -12,9 +12,10 @@ from ...base.values import frozen
 from ...domain.check import SIDES, Details
 from ..catalogue.metric import CountFigure, Metric, RateComparison, RateFigure
 from ..group_labels import Groups, Role, find_positions
+from ..intervals.confusion_rates import PARTS, RATES
 from ..intervals.draws import Estimate, TableEvidence
 from ..intervals.intervals import TAIL, Interval, build_rate_interval
-from ..intervals.rate_estimates import PARTS, RATES, CountedRate, Share
+from ..intervals.rate_estimates import CountedRate, Share
 from ..intervals.verdicts import (
     MINIMUM_GROUP_SIZE,
     FigureScope,
@@ -33,12 +34,14 @@ MIN_EXPECTED_RECORDS = 5
 """Records expected in a cell for the normal approximation (Cochran 1954)."""
 
 _SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_after"})
+"""Rates whose comparisons are tested."""
 
 
 class Member(NamedTuple):
-    """Columns of a table that one figure is about. Only the scope `group` has a `label`.
+    """Columns of a table that one figure is about, named " of Female" (`of`) and "Female" (`name`) in
+    sentences.
 
-    `of` continues a sentence (" of Female").
+    Only the scope `group` has a `label`.
     """
 
     scope: FigureScope
@@ -76,6 +79,7 @@ def list_members(scopes: tuple[FigureScope, ...], groups: Groups) -> tuple[Membe
 
 @lru_cache(CACHED_GROUPINGS)
 def list_monitored(groups: Groups) -> tuple[Member, ...]:
+    """Monitored groups and all of them pooled."""
     positions = set(find_positions(groups, "monitored"))
     return tuple(
         member for member in list_members(("group", "pooled"), groups) if positions.issuperset(member.columns)
@@ -84,6 +88,7 @@ def list_monitored(groups: Groups) -> tuple[Member, ...]:
 
 @lru_cache(CACHED_GROUPINGS)
 def pool_reference(groups: Groups) -> Member:
+    """All reference groups as one member."""
     return _pool("reference", groups)
 
 
@@ -92,10 +97,9 @@ def omit_repeats(results: Sequence[Measured], groups: Groups) -> list[Measured]:
 
     Everything is measured first: all results of a metric share random numbers.
     """
+    positions_of = {role: find_positions(groups, role) for role in SIDES}
     single = {
-        role: groups[positions[0]].label
-        for role in SIDES
-        if len(positions := find_positions(groups, role)) == 1
+        role: groups[positions[0]].label for role, positions in positions_of.items() if len(positions) == 1
     }
     repeated = {"pooled": single.get("monitored"), "reference": single.get("reference")}
     labels = {result.group for result in results if result.scope == "group"}
@@ -122,7 +126,7 @@ def build_result(
 
 
 def build_value(point: float, interval: Interval, n: int) -> Value:
-    """Value whose interval holds it whatever the rounding; an infinite end becomes None."""
+    """Value with its interval, which holds it whatever the rounding; an infinite end becomes None."""
     ends = min(point, interval.lower), max(interval.upper, point)
     lower, upper = (end if math.isfinite(end) else None for end in ends)
     return Value(point, lower, upper, interval.method, n)
@@ -173,6 +177,7 @@ def measure_rate(metric: Metric, rate: RateFigure, evidence: TableEvidence) -> l
 
 
 def measure_counts(metric: Metric, counted: CountFigure, evidence: TableEvidence) -> list[Measured]:
+    """Measures the number, or weight, of the records in a part of the confusion matrix of each member."""
     estimate = evidence.estimates[f"part:{counted.part}"]
     all_share = estimate.share(range(len(evidence.groups) + 1))
     squares = PARTS[counted.part].sum_cells(evidence.cells["confusion"].squares)
@@ -191,18 +196,9 @@ def measure_counts(metric: Metric, counted: CountFigure, evidence: TableEvidence
             if counted.part == "records" and member.scope == "overall" and is_unweighted:
                 interval = Interval(share.mass, share.mass, "counted")
             else:
-                # Interval of the weight of some records; `squares` is the sum of their squared
-                # weights. In units of their mean weight, weighted by itself, they are a number of
-                # equal records with the weight's variance.
-                unit = (
-                    float(squares[list(member.columns)].sum()) / share.mass
-                    if share.mass > 0
-                    else all_share.mass_total / all_share.total
+                interval = _build_weight_interval(
+                    share.mass, float(squares[list(member.columns)].sum()), all_share
                 )
-                effective = share.mass / unit
-                total = all_share.total
-                lower, upper, method = build_rate_interval(min(effective, total), total)
-                interval = Interval(lower * total * unit, upper * total * unit, method)
             number = build_value(share.mass, interval, all_share.total)
         details = Details(
             formula=metric.formula,
@@ -214,6 +210,17 @@ def measure_counts(metric: Metric, counted: CountFigure, evidence: TableEvidence
     return results
 
 
+def _build_weight_interval(weight: float, squares: float, whole: Share) -> Interval:
+    """Interval of the weight of some records of a whole; `squares` is the sum of their squared weights.
+
+    In units of their mean weight, weighted by itself, they are a number of equal records with the weight's
+    variance.
+    """
+    unit = squares / weight if weight > 0 else whole.mass_total / whole.total
+    lower, upper, method = build_rate_interval(min(weight / unit, whole.total), whole.total)
+    return Interval(lower * whole.total * unit, upper * whole.total * unit, method)
+
+
 @frozen
 class _Side:
     member: Member
@@ -221,6 +228,7 @@ class _Side:
 
 
 def measure_comparison(metric: Metric, comparison: RateComparison, evidence: TableEvidence) -> list[Measured]:
+    """Compares a rate of each monitored group with the reference's, and of the two groups furthest apart."""
     reference = pool_reference(evidence.groups)
     estimate = evidence.estimates[comparison.rate]
     results = []
@@ -260,9 +268,9 @@ def _measure_worst_pair(
     if "worst_pair" not in metric.scopes or not groups:
         return []
     sides = [_Side(member, estimate.share(member.columns)) for member in list_members(("group",), groups)]
-    filled = [side for side in sides if not side.share.is_empty]
-    large = [side for side in filled if side.share.certain >= MINIMUM_GROUP_SIZE]
-    candidates = sorted(large if len(large) > 1 else filled, key=lambda side: side.share.rate)
+    with_records = [side for side in sides if not side.share.is_empty]
+    large = [side for side in with_records if side.share.certain >= MINIMUM_GROUP_SIZE]
+    candidates = sorted(large if len(large) > 1 else with_records, key=lambda side: side.share.rate)
     if len(candidates) < 2:  # noqa: PLR2004 - a pair
         return []
     is_error = comparison.rate in RATES and RATES[comparison.rate].is_error
@@ -295,21 +303,26 @@ def _describe_pair(
     """Details of a comparison; those of selection rates hold a p-value, corrected for the number of pairs."""
     # The tests are of independent records, not of those with their counterfactuals.
     is_tested = comparison.rate in _SELECTION_RATES and isinstance(estimate, CountedRate)
-    of_test: dict[str, Any] = {}
+    test_details: dict[str, Any] = {}
     if is_tested and not side.share.is_empty and not reference_side.share.is_empty:
         tested = measure_significance(side.share, reference_side.share, pairs=pairs)
-        of_test = {"p_value": tested.p_value, "p_value_method": tested.method, "shortfall": tested.shortfall}
+        test_details = {
+            "p_value": tested.p_value,
+            "p_value_method": tested.method,
+            "shortfall": tested.shortfall,
+        }
     return Details(
         formula=metric.formula,
         monitored=side.member.name,
         reference=reference_side.member.name,
         monitored_counts=estimate.counts(side.share),
         reference_counts=estimate.counts(reference_side.share),
-        **of_test,
+        **test_details,
     )
 
 
 def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> str:
+    """Says why a side has no rate: it has no record, or none that weighs anything."""
     share = side.share
     member = side.member
     if not share.original:
@@ -326,7 +339,7 @@ def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> 
 
 @frozen
 class Significance:
-    """The `shortfall` is in records of the monitored group."""
+    """Result of a test whether two rates differ; the `shortfall` is in records of the monitored group."""
 
     p_value: float
     method: str

@@ -1,4 +1,4 @@
-"""Measures scores in each scope."""
+"""Measures figures of scores in each scope."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,9 +16,9 @@ from .measure_rates import Member, build_result, build_value, list_members, list
 
 
 def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str]) -> list[Measured]:
-    """Returns figures in the order of `formulas`, each with its text; `groups` are the table's.
+    """Measures the metrics that `formulas` names, in its order; `groups` are the table's.
 
-    A table without groups gives overall figures only. `measure.py` chooses the worst value.
+    A table without groups gives overall figures only.
 
     Raises:
         KeyError: a metric is not one of scores.
@@ -76,8 +76,8 @@ def _compare_members(
             monitored=member.name,
             reference=reference.name,
             counts={name: value if np.isfinite(value) else None for name, value in gaps.details.items()},
-            monitored_counts=_list_counts(gaps.of_sides, index),
-            reference_counts=_list_counts(gaps.of_sides, -1),
+            monitored_counts=_list_counts(gaps.side_details, index),
+            reference_counts=_list_counts(gaps.side_details, -1),
             unscored=None if key == EQUALIZED_ODDS else int(sums.unscored[[index, -1]].sum()),
         )
         number = _build_number(gaps.points[index], gaps.limits, index, gaps.method, n, reason)
@@ -85,8 +85,8 @@ def _compare_members(
     return results
 
 
-def _list_counts(columns: Mapping[str, AnyArray], row: int) -> dict[str, float | None]:
-    values = {name: column[row].item() for name, column in columns.items()}
+def _list_counts(columns: Mapping[str, AnyArray], index: int) -> dict[str, float | None]:
+    values = {name: column[index].item() for name, column in columns.items()}
     return {name: value if np.isfinite(value) else None for name, value in values.items()}
 
 

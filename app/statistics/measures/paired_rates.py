@@ -2,7 +2,7 @@
 
 A record's figure towards a set of groups is its own outcome if its value is one of theirs; else the mean of
 its counterfactual outcomes, weighted by how many records have each value. Both rates are of the same records,
-and equal for a model that does not use the attribute. Source: spec of the fairness check, section 4.
+and equal for a model that does not use the attribute.
 """
 
 from dataclasses import dataclass
@@ -53,15 +53,16 @@ class PairedRate:
 
     def pair(self, of: Columns, against: Columns) -> tuple[Share, Share]:
         """Over the records of both sides that have a figure towards each."""
-        first, second = self._both_figures(of, against)
+        first, second = self._find_both_figures(of, against)
         return self._build_share(of, first.figures), self._build_share(against, second.figures)
 
     def compute_figures(self, of: Columns, against: Columns) -> tuple[FloatArray, FloatArray]:
         """Figures [K] of each kind towards both sides; NaN for kinds that are not compared."""
-        first, second = self._both_figures(of, against)
+        first, second = self._find_both_figures(of, against)
         return first.figures, second.figures
 
     def records(self, *several: Columns) -> int:
+        """Records with figures towards one set of groups, or towards each of two."""
         return (self.pair(*several)[0] if len(several) > 1 else self.share(*several)).total
 
     def counts(self, share: Share) -> dict[str, float]:
@@ -76,7 +77,7 @@ class PairedRate:
         }
 
     def rate_interval(self, of: Columns) -> Interval:
-        """Wilson's, for as many whole records as have the variance of the figures."""
+        """Wilson's interval, for as many whole records as have the variance of the figures."""
         own_figures = self._find_figures(of, self._find_other_role(of))
         has_figure = ~np.isnan(own_figures.figures)
         weights = self._masses[has_figure]
@@ -102,10 +103,9 @@ class PairedRate:
 
         Figures between 0 and 1 are replaced by pairs of 0 and 1 that agree as far as they can. These vary
         more, by at most the number of counterfactuals of a record, so the number of pairs is multiplied by
-        that factor. Estimating the weights of a side's several values adds uncertainty, the more the further
-        apart their rates are.
+        that factor.
         """
-        first, second = self._both_figures(of, against)
+        first, second = self._find_both_figures(of, against)
         has_figures = ~np.isnan(first.figures)
         weights = self._masses[has_figures].astype(float)
         a = first.figures[has_figures]
@@ -169,7 +169,7 @@ class PairedRate:
             return ()
         return find_positions(self.table.groups, "reference" if roles == {"monitored"} else "monitored")
 
-    def _both_figures(self, of: Columns, against: Columns) -> tuple[_Figures, _Figures]:
+    def _find_both_figures(self, of: Columns, against: Columns) -> tuple[_Figures, _Figures]:
         first = self._find_figures(of, against)
         second = self._find_figures(against, of)
         is_unknown = np.isnan(first.figures) | np.isnan(second.figures)

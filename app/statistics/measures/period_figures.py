@@ -1,7 +1,4 @@
-"""Figures of a period: those of a check from the sums of its hours, its days, and its head.
-
-Never an average of hourly figures.
-"""
+"""Figures of a period, from sums of its hours, never averages of hourly figures; its days and its head."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -37,6 +34,8 @@ MIN_LOG_DISTANCE = 0.05
 
 @frozen
 class PeriodEstimate:
+    """Number with its 95 % interval, if it has one."""
+
     value: float
     lower: float | None = None
     upper: float | None = None
@@ -105,15 +104,13 @@ class PeriodFigure:
 def measure_period(
     table: GroupCounts, units: Sequence[GroupCounts], limits: Limits, *, empty: int = 0
 ) -> list[PeriodFigure]:
-    """Figure of each monitored group over all its hours; `units` are sums of its days, of which `empty`
-    further ones have no record.
-    """
-    by_unit = [_measure(unit, limits) for unit in units]
+    """Measures each monitored group; `units` are sums of days, and `empty` further days have no record."""
+    by_unit = [_measure_groups(unit, limits) for unit in units]
     figures = []
-    for group, measured in _measure(table, limits).items():
+    for group, measured in _measure_groups(table, limits).items():
         monitored, reference = _list_sides(measured)
-        of_units = [unit[group] for unit in by_unit if group in unit]
-        weighted = monitored.decisions is not None
+        group_units = [unit[group] for unit in by_unit if group in unit]
+        is_weighted = monitored.decisions is not None
         figures.append(
             PeriodFigure(
                 group=group,
@@ -124,14 +121,16 @@ def measure_period(
                 chosen_from=measured.worst_of,
                 smallest=measured.smallest_group,
                 fewer=count_fewer(monitored, reference),
-                units=count_units(of_units, limits, empty=empty + len(units) - len(of_units)),
-                within=None if weighted else compute_ratio_within([_list_sides(unit) for unit in of_units]),
+                units=count_units(group_units, limits, empty=empty + len(units) - len(group_units)),
+                within=None
+                if is_weighted
+                else compute_ratio_within([_list_sides(unit) for unit in group_units]),
             )
         )
     return figures
 
 
-def _measure(table: GroupCounts, limits: Limits) -> Mapping[str, Measured]:
+def _measure_groups(table: GroupCounts, limits: Limits) -> Mapping[str, Measured]:
     measured = measure_as_logged(table, metrics=(RATIO,), limits={RATIO: limits})
     return {
         figure.group: figure for figure in measured if figure.scope == "group" and figure.group is not None
@@ -175,6 +174,7 @@ def count_units(units: Sequence[Measured], limits: Limits, *, empty: int) -> Uni
 
 
 def is_clearly_outside(number: Value, limits: Limits) -> bool:
+    """Whether the whole interval is outside."""
     lower, upper = limits
     low = -math.inf if number.lower is None else number.lower
     high = math.inf if number.upper is None else number.upper
@@ -182,10 +182,13 @@ def is_clearly_outside(number: Value, limits: Limits) -> bool:
 
 
 def compute_ratio_within(units: Sequence[tuple[PeriodSide, PeriodSide]]) -> PeriodEstimate | None:
-    """Ratio of two rates within units of time. Source: Mantel and Haenszel; variance of Greenland and Robins
-    1985.
+    """Ratio of two rates within units of time (Mantel and Haenszel; variance of Greenland and Robins 1985).
+
+    None where a side has no favourable record.
     """
-    cells = np.array([(of.favourable, of.n, to.favourable, to.n) for of, to in units], float).reshape(-1, 4)
+    cells = np.array(
+        [(side.favourable, side.n, other.favourable, other.n) for side, other in units], float
+    ).reshape(-1, 4)
     favourable, n, other_favourable, other_n = cells.T
     total = n + other_n
     above = divide_or(favourable * other_n, total, 0.0).sum()
@@ -207,7 +210,7 @@ def count_hours_outside(incidents: Sequence[tuple[int, int | None]], start: int,
 
 
 class PeriodHead(StrEnum):
-    """The first that applies, the gravest first."""
+    """Finding of a period; the first that applies counts, the gravest first."""
 
     UNFAIR = "unfair"
     WAS_UNFAIR = "was_unfair"
@@ -220,9 +223,7 @@ class PeriodHead(StrEnum):
 
 @frozen_by_name
 class HeadFacts:
-    """Facts of a comparison. `state` is that at the end of the period, `ratio` of its last part, with the
-    interval of the headline.
-    """
+    """Facts of a comparison: `state` at the end of the period, `ratio` of its last part."""
 
     limits: Limits
     state: State
@@ -252,7 +253,7 @@ class HeadFacts:
 
     @property
     def gravity(self) -> tuple[float, int, float]:
-        """Sort key, the gravest first: few records with a ratio outside come before what is inside."""
+        """Sort key, the gravest first: few records with a ratio outside come before ratios inside."""
         order: float = list(PeriodHead).index(self.head)
         if self.head is PeriodHead.TOO_FEW and not self.is_outside:
             order = list(PeriodHead).index(PeriodHead.NOTHING_FOUND) + 0.5

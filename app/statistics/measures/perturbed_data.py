@@ -1,8 +1,7 @@
-"""Records with their copies, before and after mitigation.
+"""Measures records with their copies, and records before and after mitigation.
 
 As OpenScale measures them, every record and every counterfactual is a row, and rates are resampled by record;
-counterfactual figures count every record once on each side. Figures before and after mitigation are of the
-same records, so a change is drawn from those that changed and those that did not.
+counterfactual figures count every record once on each side.
 """
 
 from collections.abc import Iterator
@@ -24,10 +23,7 @@ from .paired_rates import PairedRate
 from .worst_group import CATALOGUE_LIMITS, AllLimits
 
 UNSEEN_WEIGHT = 1.0
-"""Weight of a kind not seen in a group in a second resampling: the rule of three.
-
-It may only widen the first, which gives a window without flips no width.
-"""
+"""Weight of a kind not seen in a group in a second resampling: the rule of three."""
 
 UNEQUALLY_SAMPLED = "the records were sampled at different rates, for which this figure cannot allow"
 
@@ -49,10 +45,7 @@ COUNTERFACTUAL_PHRASES = replace(
 )
 
 PRIOR_OF_CHANGES = np.array([[PRIOR, UNSEEN_WEIGHT], [UNSEEN_WEIGHT, PRIOR]])
-"""Pseudo-records by outcome before and after; of those that change, the rule of three.
-
-The difference of two numbers drawn with one such record each is within three of zero in 95 of 100 draws.
-"""
+"""Pseudo-records by outcome before and after; of those that change, the rule of three."""
 
 PRIOR_WITHOUT_CHANGES = np.diag([PRIOR, PRIOR])
 
@@ -68,8 +61,7 @@ def measure_openscale(
     """Measures favourable rates, perfect equality and OpenScale's fairness over original and synthesised
     records.
 
-    The same table and `seed` (not negative) give the same intervals. A group without an original record
-    has no rate, though its counterfactuals count in the pooled ones.
+    A group without an original record has no rate, though its counterfactuals count in the pooled ones.
     """
     count, total = _sum_kinds(table)
     with_unseen = _add_unseen(table)
@@ -89,14 +81,14 @@ def measure_openscale(
     # The same resamples, as if the reference alone had been counted.
     is_reference = np.isin(np.arange(len(table.groups)), find_positions(table.groups, "reference"))
     counted = ("count", "total", "original", "drawn_count", "drawn_total")
-    of_reference = {name: getattr(favourable, name) * is_reference for name in counted}
+    reference_sums = {name: getattr(favourable, name) * is_reference for name in counted}
     results = measure_all(
         "openscale",
         TableEvidence(
             groups=table.groups,
             estimates={
                 "favourable": favourable,
-                "perfect_equality": replace(favourable, phrases=PERFECT_EQUALITY_PHRASES, **of_reference),
+                "perfect_equality": replace(favourable, phrases=PERFECT_EQUALITY_PHRASES, **reference_sums),
             },
             unclassified=table.unclassified,
             limits=limits,
@@ -145,14 +137,14 @@ def _list_unseen_kinds(
 
     Each is a group, an outcome, the numbers of favourable and of classified copies, and a count of 0.
     """
-    of_group = (table.group == group) & (table.count > 0)
-    if not of_group.any():
+    is_of_group = (table.group == group) & (table.count > 0)
+    if not is_of_group.any():
         return
-    copies = table.copies_classified[of_group].max(0)
+    copies = table.copies_classified[is_of_group].max(0)
     keeps = table.copies_favourable == table.copies_classified * table.outcome[:, None]
     keeps_all = keeps.all(1)
     for outcome in (0, 1):
-        with_outcome = of_group & (table.outcome == outcome)
+        with_outcome = is_of_group & (table.outcome == outcome)
         if not (with_outcome & keeps_all).any():
             yield group, outcome, copies * outcome, copies, 0
         elif copies.any() and not (with_outcome & ~keeps_all).any():
@@ -164,8 +156,7 @@ def measure_counterfactual(
 ) -> list[Measured]:
     """Measures counterfactual favourable rates of one attribute, their comparisons, and flip rates.
 
-    The worst value is chosen by `limits` (default: the catalogue's). A group without an original record
-    has no counterfactual rate.
+    A group without an original record has no counterfactual rate.
     """
     crossing = table.tabulate_crossing()
     to_favourable = (crossing * table.copies_favourable).sum(1) > 0
@@ -182,7 +173,7 @@ def measure_counterfactual(
 
 
 def estimate_counterfactual_rate(table: CounterfactualCells) -> Estimate:
-    """Counterfactual rate, or the one as logged if no record has a counterfactual."""
+    """Estimates the counterfactual rate, or the one as logged if no record has a counterfactual."""
     if table.copies_classified.any():
         return PairedRate(COUNTERFACTUAL_PHRASES, table)
     return _count_share(FAVOURABLE_PHRASES, table, table.outcome == 1, np.ones(len(table.count), bool))
@@ -211,12 +202,10 @@ def measure_mitigated(
     limits: AllLimits = CATALOGUE_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
-    """Measures selection rates and disparate impact before and after mitigation, and their changes.
+    """Measures selection rates and disparate impact, as logged and counterfactual, before and after
+    mitigation.
 
-    Both are as logged and counterfactual.
-
-    Keys and limits are as in `measure_as_logged`. The same table and `seed` (not negative) give the same
-    intervals; those before mitigation equal the logged and counterfactual ones.
+    Keys and limits are as in `measure_as_logged`.
     """
     outcomes = table.outcomes
     reference = list(find_positions(table.groups, "reference"))
@@ -253,10 +242,7 @@ def measure_mitigated_labelled(
     limits: AllLimits = CATALOGUE_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
-    """Measures accuracy and balanced accuracy before and after mitigation, overall and per group.
-
-    `metrics` picks by key (None: all). The same table and `seed` (not negative) give the same intervals.
-    """
+    """Measures accuracy and balanced accuracy before and after mitigation, overall and per group."""
     righted = table.corrections
     labels = table.label_changes
     total = righted.sum((1, 2))

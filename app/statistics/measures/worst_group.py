@@ -23,11 +23,18 @@ from ..intervals.verdicts import (
     judge_number,
 )
 
+AllLimits = Mapping[str, Limits]
+"""Limits by metric key; metrics without an entry use those of the catalogue."""
+
+CATALOGUE_LIMITS: AllLimits = {}
+"""Limits that set none: every metric uses those of the catalogue."""
+
+_RANK_DIGITS = 12
+"""Digits after the point in which equal figures agree: to a computer 0.8 - 0.5 and 0.5 - 0.2 differ."""
+
 
 class Disadvantaged(StrEnum):
-    """The group that gets the favourable outcome less often than the limits allow. In `worst_pair`,
-    `monitored` is its first group.
-    """
+    """Side favoured less often than the limits allow; of a `worst_pair`, the first is `monitored`."""
 
     MONITORED = "monitored"
     REFERENCE = "reference"
@@ -49,7 +56,8 @@ def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
     A missing number is not computable even without limits; one that contains the model's noise has no
     verdict.
     """
-    number, (lower, upper) = result.number, limits
+    number = result.number
+    lower, upper = limits
     if isinstance(number, Undefined):
         return Verdict.NOT_COMPUTABLE
     if metric.data[0] != "counterfactual" and "repeats" in result.details.counts:
@@ -111,7 +119,7 @@ def add_mirror_limits(metric: Metric, limits: Limits) -> Limits:
 def find_disadvantaged(
     metric: Metric, value: float | None, limits: Limits, judged_as: str | None
 ) -> Disadvantaged | None:
-    """None if the figure does not say who is, or nothing is judged."""
+    """Finds who is favoured less often; None if the figure does not say, or nothing is judged."""
     if value is None or metric.disadvantage is None or judged_as not in ON_FAIRNESS:
         return None
     complete = add_mirror_limits(metric, limits)
@@ -122,20 +130,11 @@ def find_disadvantaged(
 
 
 def invert_ratio(value: float, lower: float | None, upper: float | None) -> InvertedRatio | None:
-    """None for a ratio of 0."""
+    """Inverts a ratio and its interval; None for a ratio of 0."""
     if value <= 0:
         return None
     inverted_upper = 1 / lower if lower is not None and lower > 0 else None
     return InvertedRatio(1 / value, 0.0 if upper is None else 1 / upper, inverted_upper)
-
-
-AllLimits = Mapping[str, Limits]
-"""Limits by metric key; metrics without an entry use those of the catalogue."""
-
-_RANK_DIGITS = 12
-"""Digits after the point in which equal figures agree: to a computer 0.8 - 0.5 and 0.5 - 0.2 differ."""
-
-CATALOGUE_LIMITS: AllLimits = {}
 
 
 def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> list[Measured]:
@@ -159,13 +158,13 @@ def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -
         for position, result in enumerate(results)
         if result.scope == "group" and isinstance(result.number, Value)
     ]
-    is_small, *_, marked = min(ranked, default=(False, positions[0]))
+    is_small, *_, worst = min(ranked, default=(False, positions[0]))
     chosen_from = sum(rank_of[0] == is_small for rank_of in ranked)
     judged = [
         allow_for_choice(result, metric, chosen_from) if result.scope == "group" else result
         for result in results
     ]
-    judged[marked] = replace(judged[marked], worst_of=chosen_from)
+    judged[worst] = replace(judged[worst], worst_of=chosen_from)
     return judged
 
 
@@ -178,25 +177,25 @@ def measure_distance(value: float, metric: Metric, limits: Limits) -> float:
 
 
 def build_distance(metric: Metric, limits: Limits) -> Callable[[float], float]:
-    """`measure_distance` for many values under one pair of limits."""
-    of_ratio = is_ratio(metric)
+    """Builds `measure_distance` for many values under one pair of limits."""
+    is_of_ratio = is_ratio(metric)
 
     def scale_limits(sides: Limits) -> Limits:
         lower, upper = (
-            None if limit is None or (of_ratio and limit <= 0) else _scale(limit, is_ratio=of_ratio)
+            None if limit is None or (is_of_ratio and limit <= 0) else _scale(limit, is_ratio=is_of_ratio)
             for limit in sides
         )
         return lower, upper
 
-    marks = scale_limits(limits)
-    marks_inside = scale_limits(add_mirror_limits(metric, limits))
+    scaled_limits = scale_limits(limits)
+    limits_with_mirror = scale_limits(add_mirror_limits(metric, limits))
 
     def measure(value: float) -> float:
-        number = _scale(value, is_ratio=of_ratio)
-        lower, upper = marks_inside if is_inside(value, limits) else marks
+        number = _scale(value, is_ratio=is_of_ratio)
+        lower, upper = limits_with_mirror if is_inside(value, limits) else scaled_limits
         if lower is None:
-            equal = abs(number) if of_ratio else abs(value - (metric.ideal or 0.0))
-            return equal if upper is None else number - upper
+            from_equality = abs(number) if is_of_ratio else abs(value - (metric.ideal or 0.0))
+            return from_equality if upper is None else number - upper
         return lower - number if upper is None else max(number - upper, lower - number)
 
     return measure
@@ -214,7 +213,7 @@ def _scale(value: float, *, is_ratio: bool) -> float:
 
 
 def allow_for_choice(result: Measured, metric: Metric, chosen_from: int) -> Measured:
-    """Adds the interval and the p-value that hold for `chosen_from` figures at once (Bonferroni)."""
+    """Adds the interval and the p-value that are valid for `chosen_from` figures at once (Bonferroni)."""
     number = result.number
     p_value = result.details.p_value
     if chosen_from <= 1 or not isinstance(number, Value):
@@ -229,9 +228,7 @@ def allow_for_choice(result: Measured, metric: Metric, chosen_from: int) -> Meas
 
 
 def widen_for_choice(metric: Metric, figure: Value, chosen_from: int) -> Value:
-    """Stretches a 95 % interval to one that holds for `chosen_from` figures at once; of ratios on the log
-    scale.
-    """
+    """Stretches a 95 % interval to be valid for `chosen_from` figures at once; of ratios on the log scale."""
     factor = float(ndtri(1 - TAIL / chosen_from)) / Z
 
     def stretch(end: float | None) -> float | None:
@@ -241,7 +238,7 @@ def widen_for_choice(metric: Metric, figure: Value, chosen_from: int) -> Value:
             logarithm = math.log(figure.value) + factor * math.log(end / figure.value)
             return None if logarithm > MAX_LOGARITHM else math.exp(logarithm)
         far = figure.value + factor * (end - figure.value)
-        lowest, highest = (edge if edge is not None else far for edge in (metric.lowest, metric.highest))
+        lowest, highest = (far if edge is None else edge for edge in (metric.lowest, metric.highest))
         return max(lowest, min(highest, far))
 
     return replace(figure, lower=stretch(figure.lower), upper=stretch(figure.upper))

@@ -1,18 +1,15 @@
 """Measures the flip test, consistency and rich subgroups of a window's records."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from ...base.values import frozen_arrays
 from ...domain.check import Details
 from ..catalogue import CATALOGUE
-from ..group_labels import NEITHER, BoolArray, FloatArray, Groups, IntArray, check_codes
-from ..intervals.intervals import Interval, find_wilson_limits
+from ..group_labels import BoolArray, IntArray
 from ..intervals.verdicts import Measured, Undefined, Value
 from ..measures.measure_rates import (
     Member,
@@ -25,180 +22,10 @@ from ..measures.measure_rates import (
     pool_reference,
 )
 from ..measures.worst_group import CATALOGUE_LIMITS, AllLimits, mark_worst
-from .flip_test import Points, compute_neighbour_shares, measure_flips, standardise
+from .consistency import NEIGHBOURS, Neighbourhood, measure_agreement
+from .flip_test import measure_flips, standardise
 from .rich_subgroup import ErrorKind, find_rich_subgroup
-
-UNCLASSIFIED = 2
-"""Outcome that is neither favourable (1) nor unfavourable (0)."""
-
-MAX_FEATURES_OF_FAST_SEARCH = 10
-"""With more numeric features the time of a neighbour search grows quadratically."""
-
-MAX_RECORDS = 100_000
-MAX_RECORDS_OF_MANY_FEATURES = 20_000
-"""Records searched with few features, and with many; of more, a random sample."""
-
-HASH_STEP = np.uint64(0x9E3779B97F4A7C15)
-"""Increment of SplitMix64."""
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class RowData:
-    """Records of one window, one position per record in every array.
-
-    `codes` are positions in `groups` (-1: none), `features` [records, features] numeric, `predicted` and
-    `actual` 1 favourable, 0 unfavourable, 2 neither. Rich subgroups are made from `protected` [records,
-    attributes]; None: membership of each group.
-
-    Raises:
-        ValueError: an array has another length, a code or an outcome is unknown, or a feature is missing
-            or infinite.
-    """
-
-    groups: Groups
-    codes: IntArray
-    features: FloatArray
-    predicted: IntArray | None
-    actual: IntArray | None
-    protected: FloatArray | None = None
-
-    def __post_init__(self) -> None:
-        codes = check_codes(self.codes, NEITHER, len(self.groups))
-        object.__setattr__(self, "codes", codes)
-        object.__setattr__(self, "features", _check_numbers(self.features, len(codes), "features"))
-        for name in ("predicted", "actual"):
-            if getattr(self, name) is not None:
-                outcomes = check_codes(getattr(self, name), 0, UNCLASSIFIED + 1)
-                if len(outcomes) != len(codes):
-                    raise ValueError(
-                        f"expected {name} outcomes of {len(codes)} records, found {len(outcomes)}"
-                    )
-                object.__setattr__(self, name, outcomes)
-        if self.protected is not None:
-            object.__setattr__(
-                self, "protected", _check_numbers(self.protected, len(codes), "protected attributes")
-            )
-
-    @property
-    def columns(self) -> IntArray:
-        """Group [records] of each record; those of no group have the position after the last one."""
-        return np.where(self.codes == NEITHER, len(self.groups), self.codes)
-
-    def sample(self, limit: int) -> "RowData":
-        """Draws at most `limit` records at random.
-
-        The random numbers come from a record's contents: neither data set, order nor other records matter.
-        """
-        if len(self.codes) <= limit:
-            return self
-        outcomes = self.actual if self.predicted is None else self.predicted
-        hashes = _add_to_hashes(np.zeros(len(self.codes), np.uint64), self.codes.astype(float))
-        for column in (*self.features.T, *(() if outcomes is None else (outcomes.astype(float),))):
-            hashes = _add_to_hashes(hashes, column)
-        # Equal records draw one by one; their order may depend on their labels alone.
-        order = np.lexsort((hashes,) if self.actual is None else (self.actual, hashes))
-        is_first = np.diff(hashes[order], prepend=~hashes[order[:1]]) != 0
-        ranks = np.arange(len(order))
-        ranks_of_equals = np.empty(len(order), float)
-        ranks_of_equals[order] = ranks - np.maximum.accumulate(np.where(is_first, ranks, 0))
-        sample = np.sort(np.argpartition(_add_to_hashes(hashes, ranks_of_equals), limit)[:limit])
-        names = ("codes", "features", "predicted", "actual", "protected")
-        columns = {name: getattr(self, name)[sample] for name in names if getattr(self, name) is not None}
-        return replace(self, **columns)
-
-
-def _add_to_hashes(hashes: NDArray[np.uint64], numbers: FloatArray) -> NDArray[np.uint64]:
-    """Adds a number to the hash of each record, spread over all 64 bits (the finalizer of SplitMix64)."""
-    # Turns negative zero, which has other bits, into zero.
-    bits = (hashes + HASH_STEP) ^ (numbers + 0.0).view(np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
-    return bits ^ (bits >> np.uint64(31))
-
-
-def count_searchable_records(features: int) -> int:
-    return MAX_RECORDS if features <= MAX_FEATURES_OF_FAST_SEARCH else MAX_RECORDS_OF_MANY_FEATURES
-
-
-def _check_numbers(values: ArrayLike, records: int, noun: str) -> FloatArray:
-    array = np.asarray(values, float)
-    if array.ndim != 2 or len(array) != records:  # noqa: PLR2004 - rows and columns
-        raise ValueError(f"expected {noun} of {records} records, found shape {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"expected {noun} that are finite numbers")
-    return array
-
-
-NEIGHBOURS = 5
-"""Nearest records that a record's outcome is compared with, itself included."""
-
-METHOD = "wilson_of_effective_size"
-
-
-@frozen_arrays
-class Neighbourhood:
-    """Distinct points, and `shares` [points, points] of their records in each point's neighbours."""
-
-    points: Points
-    shares: csr_array
-
-    @classmethod
-    def of(cls, features: FloatArray) -> "Neighbourhood":
-        """The 5 nearest of each record, itself included; fewer than 5 records raise ValueError."""
-        points = Points.of(features)
-        return cls(points, compute_neighbour_shares(points.positions, points, NEIGHBOURS))
-
-
-@frozen_arrays
-class Agreement:
-    """Agreement of each record's outcome with its neighbours' [records], from 0 to 1: all are the same."""
-
-    agreements: FloatArray
-    _favoured: IntArray
-    _means: FloatArray
-    _near: Neighbourhood
-
-    def compute_value(self, selected: BoolArray) -> float:
-        return float(np.clip(self.agreements[selected].mean(), 0.0, 1.0))
-
-    def build_interval(self, selected: BoolArray) -> Interval:
-        """95 % interval of the consistency of the selected records, within [0, 1].
-
-        Score interval (Wilson) of the number of records with the same variance, that of the infinitesimal
-        jackknife (Efron 1982): a record counts by its own agreement and its effect on others'. In simulations
-        it held the mean over windows in 91 to 98 %.
-        """
-        value = self.compute_value(selected)
-        records = int(selected.sum())
-        deviations = np.where(selected, self.agreements - value, 0.0)
-        signs = np.where(selected, 2.0 * self._favoured - 1.0, 0.0)
-        points = self._near.points
-        positions = points.of_record
-        count = len(points.counts)
-        summed_signs, expected = (
-            np.bincount(positions, weights=weights, minlength=count)
-            for weights in (signs, signs * self._means)
-        )
-        pull, expected_pull = (
-            (self._near.shares.T @ weights / points.counts)[positions] for weights in (summed_signs, expected)
-        )
-        influence = deviations + self._favoured * pull - expected_pull
-
-        variance = float(np.square(influence).sum()) / records**2
-        spread = value * (1 - value)
-        # Where all agree there is no variance; and no record carries more information than its neighbours
-        # together.
-        size = min(spread / variance, NEIGHBOURS * records) if spread > 0 and variance > 0 else records
-        return Interval(*find_wilson_limits(value * size, size), METHOD)
-
-
-def measure_agreement(near: Neighbourhood, favoured: IntArray) -> Agreement:
-    """Agreement of outcomes [records], 0 or 1, of the records of the neighbourhood."""
-    points = near.points
-    favourable = np.bincount(points.of_record, weights=favoured, minlength=len(points.counts))
-    means = np.clip(near.shares @ (favourable / points.counts), 0.0, 1.0)[points.of_record]
-    return Agreement(1.0 - np.abs(favoured - means), favoured, means, near)
-
+from .row_data import UNCLASSIFIED, RowData, count_searchable_records
 
 Outcome = Literal["label", "prediction"]
 
@@ -217,8 +44,7 @@ def measure_rows(
 ) -> list[Measured]:
     """Measures the metrics that `formulas` names, in its order, each with its formula's text.
 
-    Of too many records (see `count_searchable_records`) a random sample is drawn. The value furthest out is
-    chosen by `limits` (default: the catalogue's).
+    Of too many records (see `count_searchable_records`) a random sample is drawn.
 
     Raises:
         KeyError: a metric is not one of the records themselves.
@@ -251,7 +77,7 @@ class _Rows:
         return np.full(len(self.rows.codes), UNCLASSIFIED, int) if outcomes is None else outcomes
 
     def find_neighbourhood(self, selected: BoolArray) -> Neighbourhood:
-        """The same records are searched once."""
+        """Neighbourhood of the selected records; the same ones are searched once."""
         key = selected.tobytes()
         if key not in self._neighbourhoods:
             self._neighbourhoods[key] = Neighbourhood.of(standardise(self.rows.features[selected]))
@@ -278,7 +104,7 @@ def _measure_flip_test(searched_rows: _Rows, limits: AllLimits) -> list[Measured
     is_reference = searched_rows.mark_member(reference) & is_classified
     subject_masks = [searched_rows.mark_member(member) & is_classified for member in subjects]
     # The reduction of an empty list is a scalar, which is no mask.
-    all_rows = np.logical_or.reduce(subject_masks) if subject_masks else is_classified & False
+    is_any_subject = np.logical_or.reduce(subject_masks) if subject_masks else is_classified & False
     features = standardise(searched_rows.rows.features)
     reason = ""
     flips = None
@@ -286,9 +112,12 @@ def _measure_flip_test(searched_rows: _Rows, limits: AllLimits) -> list[Measured
         reason = NO_FEATURES
     elif not is_reference.any():
         reason = f"no record{reference.of} has a classified prediction"
-    elif all_rows.any():
+    elif is_any_subject.any():
         flips = measure_flips(
-            features[all_rows], predicted[all_rows], features[is_reference], predicted[is_reference]
+            features[is_any_subject],
+            predicted[is_any_subject],
+            features[is_reference],
+            predicted[is_reference],
         )
     results = []
     for member, is_subject in zip(subjects, subject_masks, strict=True):
@@ -304,7 +133,7 @@ def _measure_flip_test(searched_rows: _Rows, limits: AllLimits) -> list[Measured
                 reason or f"no record{member.of} has a classified prediction", sum(records)
             )
         else:
-            is_member = is_subject[all_rows]
+            is_member = is_subject[is_any_subject]
             number = build_value(
                 flips.compute_value(is_member), flips.build_interval(is_member), sum(records)
             )
@@ -324,8 +153,8 @@ def _count_favourable(outcomes: IntArray) -> dict[str, float]:
 def _measure_consistency(searched_rows: _Rows, key: str) -> list[Measured]:
     source = _SOURCE_OF_OUTCOMES[key]
     outcomes = searched_rows.get_outcomes(source)
-    classified = outcomes != UNCLASSIFIED
-    total = int(classified.sum())
+    is_classified = outcomes != UNCLASSIFIED
+    total = int(is_classified.sum())
     reason = ""
     agreement = None
     if searched_rows.rows.features.shape[1] == 0:
@@ -335,14 +164,16 @@ def _measure_consistency(searched_rows: _Rows, key: str) -> list[Measured]:
     elif total < NEIGHBOURS:
         reason = f"only {total} records have a classified {source}, fewer than the {NEIGHBOURS} nearest"
     else:
-        agreement = measure_agreement(searched_rows.find_neighbourhood(classified), outcomes[classified])
+        agreement = measure_agreement(
+            searched_rows.find_neighbourhood(is_classified), outcomes[is_classified]
+        )
     results = []
     for member in list_members(("overall", "group"), searched_rows.rows.groups):
-        is_member = searched_rows.mark_member(member)[classified]
+        is_member = searched_rows.mark_member(member)[is_classified]
         records = int(is_member.sum())
         details = Details(
             subject=member.name,
-            counts=_count_favourable(outcomes[classified][is_member]),
+            counts=_count_favourable(outcomes[is_classified][is_member]),
             neighbours=NEIGHBOURS,
         )
         number: Value | Undefined

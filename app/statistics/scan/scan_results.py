@@ -1,7 +1,4 @@
-"""Scan for a subgroup, with its p-value, and its result: a rule over features, in data and words.
-
-First the bins of each feature, then the scan of cells, last the search that callers ask for.
-"""
+"""Scan of records in bins for a subgroup, its p-value, and its result as a rule and in words."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,6 +26,20 @@ RANGES = 4
 
 MAX_VALUES = 10
 """Positions of a feature, with other and missing values; more different numbers are divided into ranges."""
+
+RANDOM_TABLES = 199
+"""Tables drawn under the claim that no subgroup differs; the smallest p-value is 1 / 200."""
+
+PENALTY = 1.0
+"""Score that each named value costs, so that short rules win."""
+
+MAX_P_VALUE = 0.05
+"""With a larger p-value a scan names no group."""
+
+_VERBS = {
+    UnfairSide.BELOW: ("falls short", "falls short most"),
+    UnfairSide.ABOVE: ("is ahead", "is furthest ahead"),
+}
 
 
 @frozen
@@ -62,9 +73,11 @@ class Bins:
 
     @property
     def missing(self) -> int:
+        """Position of missing values."""
         return len(self.edges or self.kept) + 1
 
     def describe(self, positions: Sequence[int]) -> Condition:
+        """Condition that holds for the values at these positions."""
         chosen = sorted(set(positions) - {self.missing})
         describe_one = partial(Condition, feature=self.feature, or_missing=self.missing in positions)
         if len(chosen) == self.missing:
@@ -94,13 +107,6 @@ class Bins:
         """Position [N] of each canonical text among the kept values."""
         positions = {text: position for position, text in enumerate(self.kept)}
         return np.array([positions.get(text, len(self.kept)) for text in texts], int)
-
-
-RANDOM_TABLES = 199
-"""Tables drawn under the claim that no subgroup differs; the smallest p-value is 1 / 200."""
-
-PENALTY = 1.0
-"""Score that each named value costs, so that short descriptions win."""
 
 
 @frozen
@@ -158,17 +164,10 @@ def scan_cells(
     )
 
 
-MAX_P_VALUE = 0.05
-"""With a larger p-value a scan names no group."""
-
-_VERBS = {
-    UnfairSide.BELOW: ("falls short", "falls short most"),
-    UnfairSide.ABOVE: ("is ahead", "is furthest ahead"),
-}
-
-
 @frozen_by_name
 class ScannedSubgroup:
+    """Subgroup as a rule, with its records and all others."""
+
     rule: GroupRule
     records: int
     favourable: int

@@ -1,7 +1,7 @@
 """Search for the subgroup that falls short most, in many tables at once.
 
-It improves one feature at a time, from many starts. First come the tables of counts, then the likelihood of a
-multiplier of the odds, which is the score, last the search.
+The search improves one feature at a time, from many starts. The score is the likelihood of a multiplier q of
+the odds.
 """
 
 from collections.abc import Sequence
@@ -16,6 +16,26 @@ from ..group_labels import BoolArray, FloatArray
 
 IntArray = NDArray[np.signedinteger]
 MAX_FEATURES = 8
+
+RESTARTS = 50
+"""Starts: all records, and random subgroups; or every combination, if so few that none is missed."""
+
+MIN_RECORDS = 10
+"""Records of a subgroup, and of all others, for it to be shown."""
+
+MAX_PASSES = 50
+"""Times that all features are improved."""
+MIN_GAIN = 1e-9
+"""Gain of score below which a search ends."""
+MAX_CELLS = 4_000_000
+"""Cells × starts × tables that are searched at once."""
+
+MIN_LOG_MULTIPLIER = -30.0
+"""Logarithm of the multiplier of a set without favourable records."""
+
+MAX_STEPS = 50
+MIN_STEP = 1e-9
+"""Newton's steps, and the last one."""
 
 
 @frozen_arrays
@@ -49,19 +69,12 @@ def count_cells(
     """Table of records with these `codes` [N, F], outcomes [N] and strata [N], else one stratum."""
     keys = np.column_stack([codes, np.zeros(len(codes), int) if strata is None else strata])
     cells, cell_of_record = np.unique(keys, axis=0, return_inverse=True)
-    of_records = cell_of_record.reshape(-1)
+    positions = cell_of_record.reshape(-1)
     counts = (
-        np.bincount(of_cells, minlength=len(cells)).astype(float)
-        for of_cells in (of_records[favourable], of_records)
+        np.bincount(counted, minlength=len(cells)).astype(float)
+        for counted in (positions[favourable], positions)
     )
     return CellTable(cells[:, :-1], sizes, cells[:, -1], *counts)
-
-
-MIN_LOG_MULTIPLIER = -30.0
-"""Logarithm of the multiplier of a set without favourable records."""
-
-MAX_STEPS = 50
-MIN_STEP = 1e-9
 
 
 def compute_log_likelihood(
@@ -140,20 +153,6 @@ def _derive(
     return favourable - (records * rates).sum(-1), (records * rates * (1 - rates)).sum(-1)
 
 
-RESTARTS = 50
-"""Starts from all records and random subgroups. Small tables start from every combination: they miss nothing.
-"""
-
-MIN_RECORDS = 10
-"""Records of a subgroup, and of all others, for it to be shown."""
-
-MAX_PASSES = 50
-
-MIN_GAIN = 1e-9
-
-MAX_CELLS = 4_000_000
-
-
 @frozen_arrays
 class BestSubgroups:
     """Best subgroup of each table: `scores` [T], and for each feature its values [T, V]."""
@@ -181,9 +180,7 @@ def search_tables(
 
 
 def list_all_starts(sizes: tuple[int, ...], limit: int) -> list[BoolArray] | None:
-    """Values [V] of each start for each feature: all combinations but of the feature with most values; None
-    beyond `limit`.
-    """
+    """Values [V] of each start by feature: all combinations, but the largest whole; None beyond `limit`."""
     largest = int(np.argmax(sizes))
     subsets = [
         [(True,) * size] if index == largest else list(product((True, False), repeat=size))[:-1]
@@ -195,7 +192,7 @@ def list_all_starts(sizes: tuple[int, ...], limit: int) -> list[BoolArray] | Non
 
 
 class _Search:
-    """A row is one start; each table has `restarts` adjacent rows."""
+    """Search from all starts: a row is one start, each table has `restarts` adjacent rows."""
 
     def __init__(
         self,
@@ -236,7 +233,7 @@ class _Search:
         included[::2] |= self._rng.random((len(included[::2]), 1)) < 0.5  # noqa: PLR2004 - a coin
         included[:: self._restarts] = True
         included[~included.any(1)] = True
-        return np.asarray(included)
+        return included
 
     def run(self) -> BestSubgroups:
         rows = np.arange(len(self._favourable))

@@ -1,6 +1,6 @@
-"""People by category, with outcome, controls and scores; alike people added up.
+"""People by category, with outcome, controls and scores; and the mappings that make categories.
 
-Schemes of categories that rules name, as read in November 2026, not legal advice.
+Schemes of categories are those of rules as read in November 2026; not legal advice.
 """
 
 import json
@@ -49,14 +49,22 @@ MAX_MAPPING_CHARACTERS = 6_000
 
 EXAMPLE_MAPPING = '{"sex": {"scheme": "sex", "values": {"f": "Female", "m": "Male"}}}'
 
+MAX_CONTROL_VALUES = 20
+"""Different numbers of a control; more are divided into ranges."""
+
+CONTROL_RANGES = 5
+"""Ranges of a control of many numbers, ending at quantiles."""
+
+Json = dict[str, Any]
+RowMask = BoolArray
+
 
 @frozen_by_name
 class CategoryMapping:
     """Categories of one attribute, by its values or by weights.
 
     A value that is not in `values` is unknown. `weights` names a category for each column of probabilities;
-    `attribute` is then the title of the table only, and others are compared with `reference`. `scheme` None:
-    any names.
+    `attribute` is then a title only, and others are compared with `reference`. `scheme` None: any names.
     """
 
     attribute: str
@@ -67,7 +75,7 @@ class CategoryMapping:
 
 
 def require_mappings(mappings: Sequence[CategoryMapping]) -> None:
-    """Raises InvalidInput: a mapping contradicts itself, its scheme or another one."""
+    """Checks mappings. Raises InvalidInput: one contradicts itself, its scheme or another one."""
     refuse(list(_find_problems(mappings)))
 
 
@@ -176,9 +184,7 @@ class Category:
 
 @frozen
 class CategoryTable:
-    """Categories of one attribute, or of several together, with at least one person each; `unknown` people
-    are in none.
-    """
+    """Categories of one attribute, or several, of at least one person each; `unknown` people are in none."""
 
     comparison: Comparison
     categories: tuple[Category, ...]
@@ -200,19 +206,9 @@ def find_highest_rate(categories: Sequence[Category]) -> Category | None:
     )
 
 
-Json = dict[str, Any]
-RowMask = BoolArray
-
-MAX_CONTROL_VALUES = 20
-"""Different numbers of a control; more are divided into ranges."""
-
-FIFTHS = 5
-
-
 @frozen_arrays
 class AttributeCategories:
-    """Categories of one attribute; `codes` per row are positions or MISSING, `roles` those of each in the
-    monitor.
+    """Categories of one attribute, with their roles in the monitor; `codes` per row are positions or MISSING.
 
     `values` are as in the log, `labels` are display names.
     """
@@ -226,9 +222,7 @@ class AttributeCategories:
 
 @frozen_arrays
 class Control:
-    """Values of a control; `codes` per row are positions or MISSING. `note` says how a numeric one was
-    divided.
-    """
+    """Values of a control; `codes` per row are positions or MISSING. `note` says how numbers were divided."""
 
     name: str
     labels: tuple[str, ...]
@@ -251,8 +245,8 @@ class CountedPeople:
     no_scores: str
     bounds: tuple[Json, ...] = ()
 
-    def count(self, chosen: RowMask) -> int:
-        return int(np.dot(self.records, chosen))
+    def count(self, is_chosen: RowMask) -> int:
+        return int(np.dot(self.records, is_chosen))
 
     def get_attribute(self, feature: str) -> AttributeCategories:
         return next(attribute for attribute in self.attributes if attribute.feature == feature)
@@ -270,7 +264,7 @@ def divide_numbers(name: str, numbers: FloatArray, records: IntArray) -> Control
     """Divides the numbers [rows] into fifths; NaN is missing."""
     is_known = ~np.isnan(numbers)
     expanded = np.repeat(numbers[is_known], records[is_known])
-    cuts = np.unique(np.quantile(expanded, np.arange(1, FIFTHS) / FIFTHS))
+    cuts = np.unique(np.quantile(expanded, np.arange(1, CONTROL_RANGES) / CONTROL_RANGES))
     codes = np.where(is_known, np.searchsorted(cuts, np.nan_to_num(numbers), side="left"), MISSING).astype(
         int
     )
@@ -298,9 +292,9 @@ def name_reference(attribute: AttributeCategories) -> str:
     )
 
 
-def count_category(people: CountedPeople, label: str, chosen: RowMask) -> Category:
+def count_category(people: CountedPeople, label: str, is_chosen: RowMask) -> Category:
     return Category(
-        (label,), people.count(chosen & people.is_assessed), people.count(chosen & people.is_selected)
+        (label,), people.count(is_chosen & people.is_assessed), people.count(is_chosen & people.is_selected)
     )
 
 
@@ -317,7 +311,7 @@ def compare_categories(
 
 
 def combine_controls(people: CountedPeople) -> Codes:
-    """Combination [rows] of the values of all controls, or NEITHER."""
+    """Combination [rows] of the values of all controls, or MISSING."""
     return np.asarray(
         cross_codes(
             [control.codes for control in people.controls],

@@ -1,7 +1,4 @@
-"""Controls sheet as unrounded data: odds ratios given the controls.
-
-First those adjusted by a regression, then those within strata, last the sheet.
-"""
+"""Controls sheet as unrounded data: odds ratios given the controls, by a regression and within strata."""
 
 import math
 from dataclasses import asdict
@@ -26,15 +23,35 @@ from .category_people import (
 )
 from .four_fifths import OddsRatio, compute_odds_ratio
 
+NO_CONTROLS = "no control was chosen; name columns that decisions may lawfully depend on, such as experience"
 NOBODY_INFORMATIVE = "no value of the controls has people of both categories and both outcomes"
+
 SEPARATED = (
     "category and controls divide the selected from the others without overlap, so the adjusted "
     "odds ratio has no finite value"
 )
 
+ONE_STRATUM = (
+    "only one stratum has people of both categories and both outcomes, so there is nothing to "
+    "compare the strata by"
+)
+
+NO_STRATUM = "no stratum has people of both categories and both outcomes"
+
+NO_FINITE_ODDS = (
+    "within every stratum everybody of {one} was selected or nobody of {other} was, so the odds "
+    "ratio has no finite value"
+)
+
+ZERO_ODDS = (
+    "within every stratum nobody of {one} was selected or everybody of {other} was, so the odds ratio is "
+    "0 and has no interval"
+)
+
 _MAX_ROUNDS = 100
 _MAX_STEP = 4.0
 _TOLERANCE = 1e-10
+"""Rounds of the fit, and the largest and the last change of a coefficient in one."""
 
 _MIN_SEPARATION = 1e-6
 """Sum by which weights of the terms must divide the selected from the others."""
@@ -52,9 +69,8 @@ class AdjustedOdds:
 def adjust_odds(category: Category, reference: Category, controls: IntArray, cells: IntArray) -> AdjustedOdds:
     """Odds ratio given the controls, with Wald's interval.
 
-    `controls` [strata, controls] are codes of their values, `cells` are as of `stratify_odds`.
-
-    Values of a control with one outcome or one category only are left out: the fit would not converge.
+    `controls` [strata, controls] are codes of their values, `cells` are as of `stratify_odds`. Values of a
+    control with one outcome or one category only are left out: the fit would not converge.
     """
     tables = cells.reshape(-1, 2, 2)
     informative = find_informative(controls, tables)
@@ -82,8 +98,9 @@ def adjust_odds(category: Category, reference: Category, controls: IntArray, cel
 
 
 def find_informative(controls: IntArray, tables: IntArray) -> IntArray:
-    """Positions of the strata whose values of controls all have both categories and both outcomes, as leaving
-    some out may empty others.
+    """Positions of the strata all of whose values of controls have both categories and both outcomes.
+
+    Leaving some out may empty others, so it is repeated.
     """
     informative = np.arange(len(tables))
     while True:
@@ -99,7 +116,7 @@ def find_informative(controls: IntArray, tables: IntArray) -> IntArray:
 
 
 def _fit_coefficient(design: FloatArray, selected: FloatArray, people: FloatArray) -> tuple[float, float]:
-    """First coefficient, and half the width of its interval."""
+    """First coefficient of a logistic regression, and half the width of its interval."""
     weights = np.zeros(design.shape[1])
     step = np.full(design.shape[1], np.inf)
     for rounds_left in range(_MAX_ROUNDS, -1, -1):
@@ -114,9 +131,7 @@ def _fit_coefficient(design: FloatArray, selected: FloatArray, people: FloatArra
 
 
 def is_separated(design: FloatArray, selected: FloatArray, rejected: FloatArray) -> bool:
-    """Whether the likelihood has no maximum: some weights of the terms divide the selected from the others
-    (Albert and Anderson 1984).
-    """
+    """Whether weights of the terms divide the selected from the others: no fit (Albert and Anderson 1984)."""
     # Where counts with both outcomes have every term, no weights divide, and the programme (fifty times as
     # long) is not needed.
     mixed = design[(selected > 0) & (rejected > 0)]
@@ -135,23 +150,10 @@ def is_separated(design: FloatArray, selected: FloatArray, rejected: FloatArray)
     return bool(-solution.fun > _MIN_SEPARATION)
 
 
-ONE_STRATUM = (
-    "only one stratum has people of both categories and both outcomes, so there is nothing to "
-    "compare the strata by"
-)
-NO_STRATUM = "no stratum has people of both categories and both outcomes"
-NO_FINITE_ODDS = (
-    "within every stratum everybody of {one} was selected or nobody of {other} was, so the odds "
-    "ratio has no finite value"
-)
-ZERO_ODDS = (
-    "within every stratum nobody of {one} was selected or everybody of {other} was, so the odds ratio is "
-    "0 and has no interval"
-)
-
-
 @frozen
 class StratumTest:
+    """Chi-square test over strata; None with a `reason`."""
+
     statistic: float | None = None
     degrees: int | None = None
     p_value: float | None = None
@@ -216,9 +218,6 @@ def assess_association(tables: FloatArray) -> StratumTest:
     return StratumTest(statistic, 1, float(chdtrc(1, statistic)))
 
 
-NO_CONTROLS = "no control was chosen; name columns that decisions may lawfully depend on, such as experience"
-
-
 def build_controls_sheet(people: CountedPeople) -> Json:
     names = [control.name for control in people.controls]
     notes = [control.note for control in people.controls if control.note]
@@ -228,13 +227,14 @@ def build_controls_sheet(people: CountedPeople) -> Json:
     for attribute in people.attributes:
         reference = select_reference(attribute)
         rows = [
-            _build_row(people, reference, *compared) for compared in compare_categories(people, attribute)
+            _build_category_row(people, reference, *compared)
+            for compared in compare_categories(people, attribute)
         ]
         tables.append({"attribute": attribute.feature, "reference": name_reference(attribute), "rows": rows})
     return {"controls": names, "notes": notes, "tables": tables, "reason": None}
 
 
-def _build_row(
+def _build_category_row(
     people: CountedPeople,
     reference: RowMask,
     is_category: RowMask,

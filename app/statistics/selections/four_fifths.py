@@ -1,9 +1,9 @@
-"""The four-fifths rule of the Uniform Guidelines (29 CFR 1607.4 D), its tests, and odds ratios (Woolf's
-interval); impact ratios as New York City's Local Law 144 asks for them (6 RCNY 5-300 to 5-304).
+"""Impact ratios of the Uniform Guidelines (29 CFR 1607.4 D) with tests, and of Local Law 144 (6 RCNY 5-300 to
+5-304).
 
-The impact ratio is a category's selection rate over that of the most selected included category. For a tool
-that scores, the rate is the share above the median score of the whole sample. A category with less than 2 %
-of the data may be left out of the ratios; its count and rate are shown.
+The impact ratio is a category's selection rate over that of the most selected included category; for a tool
+that scores, the rate is the share above the median score. A category with less than 2 % of the people may be
+left out of the ratios; its count and rate are shown.
 """
 
 import math
@@ -18,18 +18,35 @@ from ..intervals.intervals import Z, build_ratio_interval
 from .category_people import SCHEMES, Category, CategoryTable, Json, find_highest_rate, name_category
 
 SIGNIFICANCE_LEVEL = 0.05
-"""P-values below it are significant: about two standard deviations."""
+"""P-value below which a gap is significant: about two standard deviations."""
 
 MIN_PEOPLE = 30
+
 MIN_EXPECTED_PEOPLE = 5
 """People of both categories, and expected in each cell: with fewer Fisher's test replaces the z test."""
 
 FURTHER_SELECTIONS = 2
 """Selections more that might change the finding, as the guidelines ask (Questions and Answers, 21)."""
 
-
 MIN_SHARE_OF_PEOPLE = 0.02
 """Share of the people; a category with less may be left out (6 RCNY 5-301 d)."""
+
+AUDIT_SCHEMES = (SCHEMES["sex"], SCHEMES["eeo-1"])
+"""Categories that 6 RCNY 5-301 names, by the form EEO-1."""
+
+_COMPARISON_MEMBERS = (
+    "z",
+    "z_reason",
+    "fisher_p",
+    "p_value",
+    "corrected_p",
+    "odds_ratio",
+    "odds_ratio_low",
+    "odds_ratio_high",
+    "odds_ratio_reason",
+    "shortfall_to_four_fifths",
+    "shortfall_to_parity",
+)
 
 
 class Flag(StrEnum):
@@ -89,6 +106,7 @@ def compute_fisher_p(category: Category, other: Category) -> float:
 
 
 def is_exact(category: Category, other: Category) -> bool:
+    """Whether so few people need Fisher's exact test."""
     everybody = category.applicants + other.applicants
     selected = category.selected + other.selected
     fewest_expected = min(category.applicants, other.applicants) * min(selected, everybody - selected)
@@ -103,6 +121,7 @@ def compute_p_value(category: Category, other: Category) -> float:
 
 
 def compute_odds_ratio(category: Category, other: Category) -> OddsRatio:
+    """Odds ratio with Woolf's interval."""
     if not category.rejected or not other.selected:
         empty = (
             f"nobody of {other.label} was selected"
@@ -121,21 +140,6 @@ def compute_odds_ratio(category: Category, other: Category) -> OddsRatio:
     cells = (category.selected, category.rejected, other.selected, other.rejected)
     half = Z * math.sqrt(sum(1 / count for count in cells))
     return OddsRatio(value, value * math.exp(-half), value * math.exp(half))
-
-
-_COMPARISON_MEMBERS = (
-    "z",
-    "z_reason",
-    "fisher_p",
-    "p_value",
-    "corrected_p",
-    "odds_ratio",
-    "odds_ratio_low",
-    "odds_ratio_high",
-    "odds_ratio_reason",
-    "shortfall_to_four_fifths",
-    "shortfall_to_parity",
-)
 
 
 def build_impact_row(
@@ -185,6 +189,7 @@ def build_impact_row(
 
 
 def list_large(table: CategoryTable) -> list[Category]:
+    """Categories of at least `MIN_SHARE_OF_PEOPLE`."""
     least = MIN_SHARE_OF_PEOPLE * table.applicants
     return [category for category in table.categories if category.applicants >= least]
 
@@ -212,10 +217,6 @@ def compare_impact(table: CategoryTable) -> Iterator[Json]:
         yield build_impact_row(category, best, is_small=is_small, corrected_p=corrected_p)
 
 
-AUDIT_SCHEMES = (SCHEMES["sex"], SCHEMES["eeo-1"])
-"""Categories that 6 RCNY 5-301 names, by the form EEO-1."""
-
-
 @frozen
 class AuditTable:
     """Table of impact ratios to the `most_selected` category, None if all are excluded.
@@ -239,10 +240,9 @@ class AuditTable:
 
 @frozen
 class AuditSheet:
-    """Sheet of impact ratios: tables of the attributes and their intersection. `unknown` people lack a value
-    of one.
+    """Impact ratios by attribute and intersection. `unknown` people lack a value of one.
 
-    `assessed` counts all, of which a category must have `least_share` to be in the ratios.
+    A category must have `least_share` of all `assessed` people to be in the ratios.
     """
 
     tables: tuple[AuditTable, ...]
@@ -283,9 +283,7 @@ def audit_tables(
 
 
 def list_empty_categories(table: CategoryTable, listed: Mapping[str, Sequence[str]]) -> list[str]:
-    """Categories that nobody is of: those of the rule, where an attribute's categories are called so, and
-    the `listed` ones.
-    """
+    """Categories without people: the `listed` ones, and those of the rule if an attribute has its names."""
     members = []
     for position, feature in enumerate(table.comparison.features):
         category_names = dict.fromkeys(

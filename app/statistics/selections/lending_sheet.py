@@ -1,7 +1,4 @@
-"""Lending sheet and its bounds from probabilities of categories, as unrounded data.
-
-First the bounds of rates and ratios, then gaps of scores, last the sheet.
-"""
+"""Lending sheet, and its bounds from probabilities of categories, as unrounded data."""
 
 import math
 from collections.abc import Sequence
@@ -32,12 +29,39 @@ CAUTION = (
     "between the bounds, and every value between them agrees with the data. No verdict follows from this "
     "table."
 )
+
 NO_PROBABILITIES = "no weights were given; name the columns that hold the probability of each category"
+TOO_FEW_SCORES = "fewer than two people of {name} have a score"
+NO_SPREAD = "all scores are equal, so there is no standard deviation to divide by"
+NOBODY_ABOVE = "nobody of the reference has a score above the quantile, so there is no ratio"
+TOO_MANY_STRATA = "there are no more people than terms of the fit, so the gap has no interval"
+
+NO_SPREAD_WITHIN = (
+    "within both categories all scores are equal, so there is no standard deviation within to divide by"
+)
+
+NO_COMMON_CONTROLS = (
+    "no value of the controls has people of both categories, so the controls leave nothing to compare"
+)
+
+NO_REFERENCE = "nobody is of the reference, so there is nothing to compare with"
+NO_OTHER = "everybody of known category is of the reference, {name}, so there is nobody to compare"
+
+DEVIATIONS_NOTE = (
+    "sd_all is the standard deviation of the scores of everybody, of unknown categories, too; sd_within "
+    "that within the two categories"
+)
+
 MAX_EXCESS = 1e-3
 """Excess over 1 that a sum of a person's probabilities may have."""
 
 MIN_CELL_RECORDS = 30
 """People that cells are joined to hold: with a cell for each person, bounds shrink to the weighted rate."""
+
+MIN_CERTAIN_PEOPLE = 100
+"""People from which on probabilities of 0 and 1 alone are refused as guesses that were made certain."""
+
+QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 _BOUND_NAMES = (
     "rate_low",
@@ -48,9 +72,6 @@ _BOUND_NAMES = (
     "ratio_high_with_noise",
     "reason",
 )
-
-MIN_CERTAIN_PEOPLE = 100
-"""People from whose number on a column of 0 and 1 alone is refused as a guess that was made certain."""
 
 
 def build_bounds_sheet(tables: Sequence[Json]) -> Json:
@@ -86,6 +107,7 @@ def bound_categories(
     categories = list(mapping.weights.values())
     reference = None if mapping.reference is None else categories.index(mapping.reference)
     is_pair = len(categories) + bool((totals < 1 - MAX_EXCESS).any()) == 2  # noqa: PLR2004 - it and others
+    # People of like probabilities are a cell: in twentieths of one probability, or tenths of several.
     bins = np.minimum(20 * weights[[int(reference == 0)]], 19) if is_pair else np.minimum(10 * weights, 9)
     _, cells = np.unique(np.floor(bins + 1e-9), axis=1, return_inverse=True)
     counts = np.array(
@@ -177,20 +199,6 @@ def _correct_kink(distance: FloatArray) -> FloatArray:
     return corrected
 
 
-QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-
-TOO_FEW_SCORES = "fewer than two people of {name} have a score"
-NO_SPREAD = "all scores are equal, so there is no standard deviation to divide by"
-NOBODY_ABOVE = "nobody of the reference has a score above the quantile, so there is no ratio"
-TOO_MANY_STRATA = "there are no more people than terms of the fit, so the gap has no interval"
-NO_SPREAD_WITHIN = (
-    "within both categories all scores are equal, so there is no standard deviation within to divide by"
-)
-NO_COMMON_CONTROLS = (
-    "no value of the controls has people of both categories, so the controls leave nothing to compare"
-)
-
-
 @frozen
 class ScoreGap:
     """Mean score less the reference's.
@@ -198,13 +206,13 @@ class ScoreGap:
     `smd` is divided by `sd_all`, `smd_within` by `sd_within`; `lower` and `upper` are of `smd`.
     """
 
-    difference: float | None
-    smd: float | None
-    lower: float | None
-    upper: float | None
-    smd_within: float | None
-    sd_all: float | None
-    sd_within: float | None
+    difference: float | None = None
+    smd: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    smd_within: float | None = None
+    sd_all: float | None = None
+    sd_within: float | None = None
     reason: str | None = None
 
 
@@ -239,16 +247,17 @@ class QuantileRatio:
 def measure_score_gap(
     scores: FloatArray, reference: FloatArray, everybody: FloatArray, *, name: str, reference_name: str
 ) -> ScoreGap:
+    """Compares the scores of a category with those of the reference."""
     for label, values in ((name, scores), (reference_name, reference)):
         if values.size < 2:  # noqa: PLR2004 - one has no deviation
-            return ScoreGap(None, None, None, None, None, None, None, TOO_FEW_SCORES.format(name=label))
+            return ScoreGap(reason=TOO_FEW_SCORES.format(name=label))
     difference = float(scores.mean() - reference.mean())
     squares = float(((scores - scores.mean()) ** 2).sum() + ((reference - reference.mean()) ** 2).sum())
     deviation = float(everybody.std())
     within = math.sqrt(squares / (scores.size + reference.size - 2))
     # The deviation of equal numbers can be a rounding error above 0.
     if everybody.min() == everybody.max():
-        return ScoreGap(difference, None, None, None, None, deviation, within, NO_SPREAD)
+        return ScoreGap(difference, sd_all=deviation, sd_within=within, reason=NO_SPREAD)
     is_flat = scores.min() == scores.max() and reference.min() == reference.max()
     smd = difference / deviation
     # Means vary as in Welch's test; the estimated deviation as of normal scores, by the delta method.
@@ -271,8 +280,7 @@ def measure_residual_gap(
 ) -> ResidualGap:
     """Gap that the controls leave: coefficient in a fit of the scores [people] with a term for each stratum.
 
-    Residuals of the controls alone would make it too small where categories differ in them. Normal interval,
-    from the residual variance.
+    Normal interval, from the residual variance.
     """
     _, stratum_of = np.unique(strata, return_inverse=True)
     sizes = np.bincount(stratum_of)
@@ -316,19 +324,15 @@ def compute_quantile_ratios(
     return tuple(ratios)
 
 
-NO_REFERENCE = "nobody is of the reference, so there is nothing to compare with"
-NO_OTHER = "everybody of known category is of the reference, {name}, so there is nobody to compare"
-
-
 def build_lending_sheet(people: CountedPeople) -> Json:
     tables = []
     for attribute in people.attributes:
         reference = select_reference(attribute)
         name = name_reference(attribute)
         rows = []
-        for is_category, category, of_reference in compare_categories(people, attribute):
+        for is_category, category, other in compare_categories(people, attribute):
             score = _compare_scores(people, is_category, reference, category.label, name)
-            rows.append(category.to_json() | compare_rates("air", category, of_reference) | {"score": score})
+            rows.append(category.to_json() | compare_rates("air", category, other) | {"score": score})
         has_reference = people.count(reference & people.is_assessed)
         reason = None if rows else NO_OTHER.format(name=name) if has_reference else NO_REFERENCE
         tables.append({"attribute": attribute.feature, "reference": name, "rows": rows, "reason": reason})
@@ -339,12 +343,6 @@ def build_lending_sheet(people: CountedPeople) -> Json:
         "sigma": DEVIATIONS_NOTE,
         "reason": None,
     }
-
-
-DEVIATIONS_NOTE = (
-    "sd_all is the standard deviation of the scores of everybody, of unknown categories, too; sd_within "
-    "that within the two categories"
-)
 
 
 def _compare_scores(

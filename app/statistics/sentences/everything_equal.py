@@ -1,4 +1,4 @@
-"""Part of a gap that stays with everything else equal."""
+"""Part of a gap that stays with everything else equal, and its sentence."""
 
 from math import log
 
@@ -12,13 +12,15 @@ Ratio = tuple[float, float | None, float | None]
 
 
 def may_be_equal(ratio: Ratio) -> bool:
+    """Whether the interval holds 1."""
     _, low, high = ratio
     return (low or 0.0) <= 1 and (high is None or high >= 1)
 
 
 def find_stays(logged: Ratio | None, counterfactual: Ratio | None) -> float | None:
-    """Part of the gap that stays with everything else equal, on the scale of logarithms; negative where it
-    turns round. None where a ratio is not known or 0, or there is no gap.
+    """Part of the gap that stays with everything else equal, of logarithms; negative where it turns round.
+
+    None where a ratio is not known or 0, or there is no gap.
     """
     if logged is None or counterfactual is None or not logged[0] or not counterfactual[0] or logged[0] == 1:
         return None
@@ -26,7 +28,7 @@ def find_stays(logged: Ratio | None, counterfactual: Ratio | None) -> float | No
 
 
 def say_everything_equal(logged: Ratio | None, counterfactual: Ratio | None) -> str:
-    """Empty where it is not known how much stays."""
+    """Writes the sentence; "" where a ratio is not known."""
     if logged is None or counterfactual is None:
         return ""
     value, low, high = counterfactual

@@ -7,7 +7,9 @@ from ...base.values import frozen, frozen_by_name
 from ...domain.check import SIDES, Counts, Details, Side
 from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import CountFigure, RateComparison, RateFigure
-from ..intervals.rate_estimates import PARTS, RATES, REVERSED_DIFFERENCE
+from ..intervals.confusion_rates import PARTS, RATES
+from ..intervals.intervals import MAX_LOGARITHM, Ends
+from ..intervals.rate_estimates import REVERSED_DIFFERENCE
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, TOLERANCE, Limits
 from ..measures.label_states import describe_labels
 
@@ -17,85 +19,22 @@ MAX_DIGITS = 6
 """Digits after the point of a number that must show its side of a limit."""
 
 MAX_GAP_DIGITS = 2
-
-
-@frozen
-class RoundedGap:
-    """Two numbers and their difference, which agree as they are shown."""
-
-    first: float
-    second: float
-    gap: float
-    digits: int
-
-
-def round_gap(first: float, second: float) -> RoundedGap:
-    """Rounds two percentages and their gap to the fewest digits, at least one, at which they agree: 35.94 and
-    80.56 are -44.62 apart, but -44.6 is not 35.9 less 80.6.
-
-    With `MAX_GAP_DIGITS` digits the gap is taken from the rounded numbers.
-    """
-    for digits in range(1, MAX_GAP_DIGITS):
-        rounded_first, rounded_second, gap = (
-            round(number, digits) for number in (first, second, first - second)
-        )
-        if round(rounded_first - rounded_second, digits) == gap:
-            return RoundedGap(rounded_first, rounded_second, gap, digits)
-    rounded_first = round(first, MAX_GAP_DIGITS)
-    rounded_second = round(second, MAX_GAP_DIGITS)
-    return RoundedGap(
-        rounded_first, rounded_second, round(rounded_first - rounded_second, MAX_GAP_DIGITS), MAX_GAP_DIGITS
-    )
-
-
-def write_minus(text: str) -> str:
-    """Replaces Python's hyphen, at which lines break."""
-    return f"{MINUS}{text[1:]}" if text.startswith("-") else text
-
-
-def say_how_often(ratio: float) -> str:
-    """`53 % less often than`, for a ratio of rates."""
-    percent = round(100 * abs(1 - ratio))
-    if not percent:
-        return "as often as" if ratio == 1 else "about as often as"
-    return f"{percent:,} % {'less' if ratio < 1 else 'more'} often than"
-
-
-def say_of_100(rate: float, reference_rate: float) -> str:
-    """`(40 against 84 of 100)`."""
-    return f"({say_percent(rate)} against {say_percent(reference_rate)} of 100)"
-
-
-def say_percent(rate: float) -> str:
-    """Per cent of a rate; below 10 with a decimal."""
-    percent = 100 * rate
-    return f"{percent:.{0 if percent >= 10 or not percent else 1}f}"  # noqa: PLR2004 - as above
-
-
-def choose_joint(lower: float) -> str:
-    """A dash, or " to " before a minus sign."""
-    return " to " if lower < 0 else "–"
-
-
-def count_digits(value: float, marks: Iterable[float | None], least: int) -> int:
-    """Digits after the point, from `least` to `MAX_DIGITS`, that show the side of each mark."""
-    other_marks = [
-        mark
-        for mark in marks
-        if mark is not None and not math.isclose(value, mark, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
-    ]
-    for digits in range(least, MAX_DIGITS):
-        rounded = round(value, digits)
-        if all((rounded < mark, rounded > mark) == (value < mark, value > mark) for mark in other_marks):
-            return digits
-    return MAX_DIGITS
-
+"""Digits after the point of two percentages and their gap."""
 
 MIN_WRITTEN_SIZE = 1e-9
+"""Smaller numbers are written as less than this."""
+
+MIN_SHARE = 0.0005
+"""Smaller shares are written as fewer than 0.1 of a hundred."""
+
+MAX_DECIMAL_SHARE = 0.1
+"""Shares below get a decimal: of every 100 records 0.4, not 0."""
 
 _MAX_DECIMALS = 9
+
 _MAX_ADDED_DECIMALS = 3
-"""Decimals beyond the figure's, so that no end is rounded onto an exact number."""
+"""Further decimals than the figure's, so that no end is rounded onto an exact number."""
+
 _EXACT_NUMBERS = (-1.0, 0.0, 1.0)
 
 _PHRASES = {
@@ -126,14 +65,77 @@ _COUNT_NAMES = {
     ),
 }
 
-MAX_LOGARITHM = 700.0
-"""Logarithm in a sentence: the exponential of a larger one overflows."""
 
-MIN_SHARE = 0.0005
-"""Smaller shares are written as fewer than 0.1 of a hundred."""
+@frozen
+class RoundedGap:
+    """Two numbers and their difference, which agree in so many digits."""
 
-MAX_DECIMAL_SHARE = 0.1
-"""Shares below get a decimal: of every 100 records 0.4, not 0."""
+    first: float
+    second: float
+    gap: float
+    digits: int
+
+
+def round_gap(first: float, second: float) -> RoundedGap:
+    """Rounds two percentages and their gap to the fewest digits, at least one, at which they agree: 35.94 and
+    80.56 are -44.62 apart, but -44.6 is not 35.9 less 80.6.
+
+    With `MAX_GAP_DIGITS` digits the gap is that of the rounded numbers.
+    """
+    for digits in range(1, MAX_GAP_DIGITS):
+        rounded_first, rounded_second, gap = (
+            round(number, digits) for number in (first, second, first - second)
+        )
+        if round(rounded_first - rounded_second, digits) == gap:
+            return RoundedGap(rounded_first, rounded_second, gap, digits)
+    rounded_first = round(first, MAX_GAP_DIGITS)
+    rounded_second = round(second, MAX_GAP_DIGITS)
+    return RoundedGap(
+        rounded_first, rounded_second, round(rounded_first - rounded_second, MAX_GAP_DIGITS), MAX_GAP_DIGITS
+    )
+
+
+def write_minus(text: str) -> str:
+    """Replaces Python's hyphen, at which lines break."""
+    return f"{MINUS}{text[1:]}" if text.startswith("-") else text
+
+
+def say_how_often(ratio: float) -> str:
+    """Writes `53 % less often than`, for a ratio of rates."""
+    percent = round(100 * abs(1 - ratio))
+    if not percent:
+        return "as often as" if ratio == 1 else "about as often as"
+    return f"{percent:,} % {'less' if ratio < 1 else 'more'} often than"
+
+
+def say_of_100(rate: float, reference_rate: float) -> str:
+    """Writes `(40 against 84 of 100)`."""
+    return f"({say_percent(rate)} against {say_percent(reference_rate)} of 100)"
+
+
+def say_percent(rate: float) -> str:
+    """Writes a rate in per cent without the sign, below 10 with a decimal."""
+    percent = 100 * rate
+    return f"{percent:.0f}" if percent >= 10 or not percent else f"{percent:.1f}"  # noqa: PLR2004 - as above
+
+
+def choose_joint(lower: float) -> str:
+    """Joint of a range: a dash, or " to " before a minus sign."""
+    return " to " if lower < 0 else "–"
+
+
+def count_digits(number: float, marks: Iterable[float | None], least: int) -> int:
+    """Digits after the point, from `least` to `MAX_DIGITS`, that show the side of each mark."""
+    other_marks = [
+        mark
+        for mark in marks
+        if mark is not None and not math.isclose(number, mark, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    ]
+    for digits in range(least, MAX_DIGITS):
+        rounded = round(number, digits)
+        if all((rounded < mark, rounded > mark) == (number < mark, number > mark) for mark in other_marks):
+            return digits
+    return MAX_DIGITS
 
 
 @frozen_by_name
@@ -147,12 +149,12 @@ class FigureText:
 
     @property
     def interval(self) -> str:
-        """`0.047 to 0.203`, `0.990 to open`."""
+        """As `0.047 to 0.203`, or `0.990 to open`."""
         return f"{self.lower} to {self.upper}"
 
 
 def format_figure(value: float, lower: float | None, upper: float | None) -> FigureText:
-    """Three significant digits of the figure, and the same decimals at both ends.
+    """Writes three significant digits of the figure, and the same decimals at both ends.
 
     Nothing is rounded onto 0 or 1: there are more decimals, or `less than` or `more than`.
     """
@@ -162,7 +164,7 @@ def format_figure(value: float, lower: float | None, upper: float | None) -> Fig
 
 
 def format_to(value: float, decimals: int) -> str:
-    """Number with so many decimals; `less than` or `more than` where it would wrongly appear as 0 or 1."""
+    """Writes so many decimals; `less than` or `more than` where a number would wrongly appear as 0 or 1."""
     rounded = round(value, decimals)
     if rounded == 0 and value != 0:
         return f"{MINUS if value < 0 else ''}less than {10**-decimals:.{decimals}f}"
@@ -173,16 +175,18 @@ def format_to(value: float, decimals: int) -> str:
 
 
 def format_number(value: float) -> str:
-    """Three significant digits, without exponents; never rounded to 0, nor from below to 1."""
+    """Writes three significant digits, without exponents; never rounded to 0, nor from below to 1."""
     if 0 < abs(value) < MIN_WRITTEN_SIZE:
         return f"{MINUS if value < 0 else ''}less than {MIN_WRITTEN_SIZE:.9f}"
-    return write_minus(f"{value:,.{0 if float(value).is_integer() else _least_decimals(abs(value))}f}")
+    decimals = 0 if float(value).is_integer() else _count_least_decimals(abs(value))
+    return write_minus(f"{value:,.{decimals}f}")
 
 
 def _count_decimals(value: float, ends: Sequence[float]) -> int:
+    """Fewest decimals that round neither the value nor an end onto -1, 0 or 1; none for whole numbers."""
     if all(float(number).is_integer() for number in (value, *ends)):
         return 0
-    least = _least_decimals(abs(value))
+    least = _count_least_decimals(abs(value))
     greatest = min(_MAX_DECIMALS, least + _MAX_ADDED_DECIMALS)
     for decimals in range(least, greatest):
         if all(
@@ -193,7 +197,8 @@ def _count_decimals(value: float, ends: Sequence[float]) -> int:
     return greatest
 
 
-def _least_decimals(size: float) -> int:
+def _count_least_decimals(size: float) -> int:
+    """Decimals of three significant digits, below 1 as many as show the distance from 0 and 1."""
     if size >= 1:
         return 1 if size >= 100 else 2  # noqa: PLR2004 - three digits
     if not size:
@@ -216,30 +221,30 @@ def write_sentence(
     Raises:
         KeyError: no metric of that key.
     """
-    row = CATALOGUE[metric]
+    definition = CATALOGUE[metric]
     details = details or Details()
     if value is None:
-        return f"{row.title} cannot be computed: {reason or 'no reason is known'}."
-    text = _describe(row, value, (lower, upper), details)
+        return f"{definition.title} cannot be computed: {reason or 'no reason is known'}."
+    sentence = _describe_value(definition, value, (lower, upper), details)
     if details.labels is not None:
-        mark, of_labels = describe_labels(details.labels)
-        text = f"{text.removesuffix('.')}{mark}.{of_labels}"
+        mark, label_caution = describe_labels(details.labels)
+        sentence = f"{sentence.removesuffix('.')}{mark}.{label_caution}"
     if details.caution is not None:
-        text += f" Caution: it {details.caution}."
-    figure = details.value_without_small_groups
-    if figure is not None:
+        sentence += f" Caution: it {details.caution}."
+    large_groups_value = details.value_without_small_groups
+    if large_groups_value is not None:
         small = "the one group" if details.small_groups == 1 else f"the {details.small_groups} groups"
         records = f"{details.records_of_small_groups} in all"
-        text += (
+        sentence += (
             f" Without {small} of fewer than {MINIMUM_GROUP_SIZE} records ({records}) "
-            f"its value is {format_number(figure)}."
+            f"its value is {format_number(large_groups_value)}."
         )
-    return text
+    return sentence
 
 
-def _describe(row: Metric, value: float, ends: tuple[float | None, float | None], details: Details) -> str:
+def _describe_value(metric: Metric, value: float, ends: Ends, details: Details) -> str:
     of_subject = _format_subject(details.subject)
-    match row.measure:
+    match metric.measure:
         case RateFigure(rate):
             among, are = _find_phrases(rate, details)
             hundred, *limits = _format_hundreds(value, *ends)
@@ -258,19 +263,17 @@ def _describe(row: Metric, value: float, ends: tuple[float | None, float | None]
         case RateComparison() as comparison:
             return _describe_comparison(comparison, value, ends, details)
         case _:
-            text = format_figure(value, *ends)
-            lead = _fill_in(row, value, text, details).removesuffix(".")
-            if value == 0 and row.disadvantage is not None:
+            figure = format_figure(value, *ends)
+            lead = _fill_template(metric, value, figure, details).removesuffix(".")
+            if value == 0 and metric.disadvantage is not None:
                 lead = (
                     f"By this figure {_name_side('monitored', details)} and "
                     f"{_name_side('reference', details)} are equal"
                 )
-            return f"{lead} (value {text.value}, 95 %: {text.interval})."
+            return f"{lead} (value {figure.value}, 95 %: {figure.interval})."
 
 
-def _describe_comparison(
-    comparison: RateComparison, value: float, ends: tuple[float | None, float | None], details: Details
-) -> str:
+def _describe_comparison(comparison: RateComparison, value: float, ends: Ends, details: Details) -> str:
     among, are = _find_phrases(comparison.rate, details)
     shares = [
         share for side in SIDES if (share := find_share(comparison.rate, details.counts_of(side))) is not None
@@ -292,8 +295,8 @@ def _describe_comparison(
             f"of {names[1]}, {counts[1]}: "
         )
     if comparison.by.divides:
-        text = format_figure(value, *ends)
-        return f"{lead}a ratio of {text.value} (95 %: {text.interval})."
+        figure = format_figure(value, *ends)
+        return f"{lead}a ratio of {figure.value} (95 %: {figure.interval})."
     low, high = (None if end is None else sign * end for end in ends[::sign])
     shown_gap = gap.gap / 100 if gap and gap.digits >= MAX_GAP_DIGITS else sign * value
     digits = gap.digits if gap else 1
@@ -325,7 +328,7 @@ def _format_points(difference: float | None, digits: int) -> str:
 
 
 def find_share(rate: str, counts: Counts) -> float | None:
-    """Share, by weight if the counts have weights; None without records."""
+    """Share that a rate has by counts, by weight if they have weights; None without records."""
     for noun in (_COUNT_NAMES.get(rate, rate), rate):
         for counted, total_name in ((f"{noun}_weight", "weight"), (noun, "n")):
             count = counts.get(counted)
@@ -340,18 +343,21 @@ def _name_side(side: Side, details: Details) -> str:
     return f"the {side} group" if name is None else name
 
 
-def _fill_in(row: Metric, value: float, text: FigureText, details: Details) -> str:
+def _fill_template(metric: Metric, value: float, figure: FigureText, details: Details) -> str:
     size = abs(value)
+    moved_points = "almost 0" if size else "0"
+    if size >= MIN_SHARE:
+        moved_points = write_minus(f"{100 * value:+.1f}")
     across = None if details.groups is None else f"{details.groups} groups with labelled records"
-    return row.says.format(
-        shown=text.value,
-        distance=format_to(size, text.decimals),
+    return metric.says.format(
+        shown=figure.value,
+        distance=format_to(size, figure.decimals),
         percent=f"{_format_hundreds(value)[0]} %",
         points=f"{100 * size:.1f}" if size >= MIN_SHARE or size == 0 else "fewer than 0.1",
         factor=format_number(math.exp(min(size, MAX_LOGARITHM))),
         balance=format_number(round(100 * (1 - value) / (1 + value))) if value > -1 else "no end of records",
-        moved=f"{'+' if value > 0 else ''}{text.value}",
-        moved_points=write_minus(f"{100 * value:+.1f}") if size >= MIN_SHARE else "almost 0" if size else "0",
+        moved=f"{'+' if value > 0 else ''}{figure.value}",
+        moved_points=moved_points,
         less="less" if value < 0 else "more",
         more="more" if value > 0 else "fewer",
         higher="higher" if value > 0 else "lower",
@@ -370,9 +376,9 @@ def _format_subject(name: str | None) -> str:
 
 
 def _format_hundreds(*shares: float | None) -> list[str]:
-    """A share and the ends of its interval, of a hundred; all with a decimal if one needs it.
+    """Writes a share and the ends of its interval, of a hundred; all with a decimal if one needs it.
 
-    None is rounded to none or all of a hundred. An end of None is open: all of them.
+    Only exact shares become none or all of a hundred. An end of None is open: all of them.
     """
     first, *ends = shares or (None,)
     inner = [share for share in (first, *(end for end in ends if end not in {0, 1})) if share is not None]
@@ -391,7 +397,7 @@ def _format_hundred(share: float | None, decimals: int) -> str:
 
 
 def _format_count(count: float, lower: float | None, upper: float | None) -> tuple[str, str, str]:
-    """Count and interval in whole records, the ends rounded outward; one decimal if records have weights."""
+    """Writes a count and its interval in whole records, the ends rounded outward; weights with a decimal."""
     if not float(count).is_integer():
         low, high = ("open" if end is None else f"{end:,.1f}" for end in (lower, upper))
         return f"{count:,.1f}", low, high
@@ -400,7 +406,7 @@ def _format_count(count: float, lower: float | None, upper: float | None) -> tup
 
 
 def write_limits(limits: Limits) -> str:
-    """`0.8 to 1.25`, `0.8 and more`, `up to 0.1`."""
+    """Writes `0.8 to 1.25`, `0.8 and more` or `up to 0.1`."""
     lower, upper = limits
     if lower is None or upper is None:
         return f"{write_limit(lower)} and more" if upper is None else f"up to {write_limit(upper)}"
@@ -408,5 +414,5 @@ def write_limits(limits: Limits) -> str:
 
 
 def write_limit(number: float | None) -> str:
-    """Limit or another round number with at most six digits; "" for None."""
+    """Writes a limit, or another round number, with at most six digits; "" for None."""
     return "" if number is None else write_minus(f"{number:.6g}")

@@ -1,4 +1,4 @@
-"""Records that a figure counts, and why the others of its range are left out."""
+"""Records that a figure counts, the reasons why others are left out, and cautions on these."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -15,6 +15,7 @@ from ..tables.count_table import OUTCOMES, GroupCounts, LabelledCells
 from ..tables.strata_counts import count_keys
 
 Marks = BoolArray
+"""Mask of records."""
 
 REASONS = {
     "time_impossible": "time that cannot be",
@@ -60,9 +61,10 @@ REASONS_BY_DESIGN = frozenset(
 REASONS_WITHOUT_GROUP = frozenset({"attribute_missing", "not_a_number", "in_no_group", "no_group"})
 
 UNCLASSIFIED = 2
+"""Code of an outcome that is neither favourable nor unfavourable."""
 
 MIN_DIFFERENCE = 0.02
-"""Smallest difference of the shares left out on two sides that a caution is on."""
+"""Difference of the shares left out on two sides from which a caution is written."""
 
 MAX_P_VALUE = 0.01
 """Level of a caution, to be divided by the number of groups that are compared."""
@@ -72,8 +74,8 @@ MAX_P_VALUE = 0.01
 class CountedRecords:
     """Records that a figure counts, and those left out by reason, each by group and outcome [groups + 1, 3].
 
-    The last row is of no known group. `answers` says whose outcomes they are, as for `count_records`. `words`
-    complete the texts of reasons, `names` are those of groups in texts.
+    Last are records of no known group. `answers` says whose outcomes they are, a key of ANSWERS or None.
+    `words` complete the texts of reasons, `names` are those of groups in texts.
     """
 
     attribute: str
@@ -90,6 +92,7 @@ class CountedRecords:
 
     @property
     def of(self) -> int:
+        """Records that are counted or left out."""
         return self.counted + sum(int(cells.sum()) for cells in self.left_out.values())
 
     @property
@@ -140,11 +143,14 @@ class CountedRecords:
                     f"{_write_share(compared, 0)} of 100 {name} are left out and "
                     f"{_write_share(compared, 1)} of 100 {reference_names}."
                 )
-                yield (
-                    {"group": group, "reference": ", ".join(reference_groups)}
-                    | compared
-                    | {"ratio_low": low, "ratio_high": high, "text": f"Caution: {shares}{text}"}
-                )
+                yield {
+                    "group": group,
+                    "reference": ", ".join(reference_groups),
+                    **compared,
+                    "ratio_low": low,
+                    "ratio_high": high,
+                    "text": f"Caution: {shares}{text}",
+                }
         unknown = self._sum_left_out(REASONS_WITHOUT_GROUP).sum(0)[[1, 0]]
         compared = (
             _compare_shares(unknown, unknown + self.counts.sum(0)[[1, 0]], 1) if self.has_rates else None
@@ -155,16 +161,21 @@ class CountedRecords:
                 "unfavourable"
             )
             text = f"Caution: {shares} {self.answers} have no known {self.attribute}."
-            yield (
-                {"group": None, "reference": None}
-                | compared
-                | {"ratio_low": None, "ratio_high": None, "text": text}
-            )
+            yield {
+                "group": None,
+                "reference": None,
+                **compared,
+                "ratio_low": None,
+                "ratio_high": None,
+                "text": text,
+            }
 
     def named(self, name: Callable[[str, str], str]) -> "CountedRecords":
+        """Names groups in texts by a function of the attribute and the label."""
         return replace(self, names={group.label: name(self.attribute, group.label) for group in self.groups})
 
     def plus(self, added: "CountedRecords") -> "CountedRecords":
+        """Sum of both, of the same groups."""
         nobody = np.zeros_like(self.counts)
         return replace(
             self,
@@ -176,12 +187,13 @@ class CountedRecords:
         )
 
     def leave_out(self, reason: str, counts: IntArray) -> "CountedRecords":
+        """Counts only `counts` [groups, 2], and leaves out all others for the reason."""
         cells = np.zeros_like(self.counts)
         cells[:-1, :UNCLASSIFIED] = counts
         return replace(self, counts=cells, left_out={**self.left_out, reason: self.counts - cells})
 
     def add_ungrouped(self, **counts: int) -> "CountedRecords":
-        """Adds records by reason of which neither group nor outcome is known."""
+        """Adds records without known group and outcome, by reason."""
         cells = {reason: np.zeros_like(self.counts) for reason in counts}
         for reason, count in counts.items():
             cells[reason][-1, UNCLASSIFIED] = count
@@ -306,11 +318,12 @@ def count_records(
 
 
 def list_lines(records: Mapping[str, Any]) -> list[str]:
+    """Text and cautions of counted records, from their JSON."""
     return [records["text"], *(caution["text"] for caution in records["cautions"])]
 
 
 def add_lost_records(records: Mapping[str, Any], *, rejected: int, dropped: int, erased: int) -> JsonObject:
-    """Adds what was rejected, dropped or erased, and so is not among the records, to their JSON and text."""
+    """Adds to the JSON and text of counted records what was rejected, dropped or erased."""
     missing = {"rejected": rejected, "dropped": dropped, "erased": erased}
     phrases = ("rejected at ingestion", "dropped by clients", "erased since")
     lost = [f"{count:,} {phrase}" for count, phrase in zip(missing.values(), phrases, strict=True) if count]
@@ -319,6 +332,7 @@ def add_lost_records(records: Mapping[str, Any], *, rejected: int, dropped: int,
 
 
 def _compare_shares(left_out: IntArray, of: IntArray, comparisons: int) -> JsonObject | None:
+    """Compares the shares left out [2]; None if they are about equal or may differ by chance."""
     if not of.all() or abs(np.subtract(*(left_out / of))) < MIN_DIFFERENCE:
         return None
     shares = [

@@ -7,6 +7,7 @@ from ...base.values import frozen_by_name
 from ...domain.check import Details, Side
 from ..catalogue import CATALOGUE
 from ..catalogue.metric import Metric, PairFigure, RateComparison, StrataFigure
+from ..intervals.intervals import Ends
 from ..intervals.verdicts import (
     MINIMUM_GROUP_SIZE,
     NO_LIMITS,
@@ -82,11 +83,12 @@ class JudgedFigure:
 
     @property
     def mirror(self) -> Limits:
+        """Mirror image of a lone limit."""
         return mirror_limits(self.row, self.limits)
 
     @property
-    def interval_of_choice(self) -> tuple[float | None, float | None] | None:
-        """None without a choice, and where release 0.1 stored it."""
+    def interval_of_choice(self) -> Ends | None:
+        """Ends that allow for the choice; None without a choice, and where release 0.1 stored it."""
         ends = (self.chosen_lower, self.chosen_upper)
         return None if ends == (None, None) else ends
 
@@ -114,9 +116,7 @@ class JudgedFigure:
 
 
 def describe_other_side(figure: JudgedFigure) -> str | None:
-    """Says that the reference is at a disadvantage, for a ratio of favourable outcomes from its side; else
-    None.
-    """
+    """Says that the reference is at a disadvantage, of favourable rates with their ratio; else None."""
     if figure.disadvantaged is not Disadvantaged.REFERENCE:
         return None
     comparison = figure.row.measure
@@ -131,48 +131,52 @@ def describe_other_side(figure: JudgedFigure) -> str | None:
 
 
 def describe_gap(figure: JudgedFigure) -> str | None:
-    """Whether there is a gap, by the p-value and by whether the interval holds equality, for all groups
-    together.
+    """Says whether there is a gap, by the p-value and by whether the interval holds equality.
 
     None without a number, with too few records, without two compared groups, and for an exact count. Where
     both disagree, both are reported and nothing is concluded.
     """
     # A figure across all groups is above zero by chance alone, and so is its interval.
-    compares = (
+    is_comparison = (
         isinstance(figure.row.measure, RateComparison | PairFigure | StrataFigure)
         and figure.row.ideal is not None
     )
-    is_asked = figure.verdict != Verdict.INSUFFICIENT_DATA and figure.method not in (None, _EXACT_METHOD)
+    is_tested = figure.verdict != Verdict.INSUFFICIENT_DATA and figure.method not in (None, _EXACT_METHOD)
     is_chosen = (figure.worst_of or 1) > 1
-    if figure.value is None or not is_asked or not compares or (is_chosen and not figure.interval_of_choice):
+    if (
+        figure.value is None
+        or not is_tested
+        or not is_comparison
+        or (is_chosen and not figure.interval_of_choice)
+    ):
         return None
     pooled = " pooled" if isinstance(figure.row.measure, StrataFigure) else ""
     if figure.value == figure.row.ideal:
         return f"There is no{pooled} gap in these records."
     larger = f"The{pooled} gap is larger than chance explains"
     chance = f"The{pooled} gap may be chance"
-    excludes = figure.excludes_equality
+    is_excluded = figure.excludes_equality
     p_alone = figure.details.p_value
     p_together = figure.details.chosen_p_value
-    of_groups = " for all groups together" if figure.interval_of_choice else ""
-    verb = "excludes" if excludes else "includes"
-    interval_text = f"the 95 % interval{of_groups} {verb} {write_limit(figure.row.ideal)}"
+    for_groups = " for all groups together" if figure.interval_of_choice else ""
+    verb = "excludes" if is_excluded else "includes"
+    interval_finding = f"the 95 % interval{for_groups} {verb} {write_limit(figure.row.ideal)}"
     if p_alone is None:
-        return f"{larger if excludes else chance}: {interval_text}."
+        return f"{larger if is_excluded else chance}: {interval_finding}."
     p_value = p_alone if p_together is None else p_together
     p_values = (
         format_p(p_value)
         if p_together is None
-        else f"{format_p(p_together)}{of_groups}, {format_p(p_alone)} alone"
+        else f"{format_p(p_together)}{for_groups}, {format_p(p_alone)} alone"
     )
-    if excludes == (p_value < SIGNIFICANCE_LEVEL):
-        return f"{larger if excludes else chance} ({p_values})."
-    speaks = "leaves room for chance" if excludes else "speaks against it"
-    return f"Whether the gap is chance is a close call: {p_values} {speaks}, but {interval_text}."
+    if is_excluded == (p_value < SIGNIFICANCE_LEVEL):
+        return f"{larger if is_excluded else chance} ({p_values})."
+    speaks = "leaves room for chance" if is_excluded else "speaks against it"
+    return f"Whether the gap is chance is a close call: {p_values} {speaks}, but {interval_finding}."
 
 
 def describe_strata(details: Details) -> str | None:
-    """None without a test."""
+    """Says whether the odds ratios of the strata differ; None if this was not tested."""
     tested = details.homogeneity
     if tested is None:
         return None
@@ -180,13 +184,14 @@ def describe_strata(details: Details) -> str | None:
     if tested["p_value_for_choice"] >= SIGNIFICANCE_LEVEL:
         return f"There is no sign that the strata differ (Breslow–Day {p_value})."
     odds = sorted(tested["odds_ratios"].items(), key=lambda stratum_odds: float(stratum_odds[1]))
-    furthest = " to ".join(f"{value:.2f} ({name})" for name, value in odds)
+    extremes = " to ".join(f"{value:.2f} ({name})" for name, value in odds)
     return (
-        f"The strata differ more than chance explains (Breslow–Day {p_value}): odds ratios from {furthest}."
+        f"The strata differ more than chance explains (Breslow–Day {p_value}): odds ratios from {extremes}."
     )
 
 
 def describe_verdict(figure: JudgedFigure) -> str:
+    """Says the reason of the verdict, or of there being none."""
     match figure.verdict:
         case Verdict.NOT_COMPUTABLE:
             return NO_NUMBER
@@ -202,10 +207,7 @@ def describe_verdict(figure: JudgedFigure) -> str:
 
 
 def find_unbadged(figures: Sequence[JudgedFigure]) -> set[int]:
-    """Positions of figures that compare the same two rates as a metric earlier in the catalogue.
-
-    In a table of both, that one judges.
-    """
+    """Positions of figures that compare the same two rates as a metric earlier in the catalogue."""
     judging = dict[Hashable, str]()
     unbadged = set()
     for index, judged in sorted(enumerate(figures), key=lambda numbered: _POSITIONS[numbered[1].metric]):
@@ -226,6 +228,7 @@ def find_unbadged(figures: Sequence[JudgedFigure]) -> set[int]:
 
 
 def describe_choice(figure: JudgedFigure) -> str | None:
+    """Says among how many groups a figure was chosen, and why it; None if it was not chosen."""
     groups = figure.worst_of
     if figure.value is None or groups is None or groups < 2:  # noqa: PLR2004 - a choice
         return None
@@ -250,7 +253,7 @@ def describe_choice(figure: JudgedFigure) -> str | None:
 
 
 def phrase_figure(figure: JudgedFigure, reason: str | None = None) -> str:
-    """Sentence on the figure and, where they say something, its other side and strata.
+    """Says the figure and, if there is something to say, its other side and strata.
 
     `reason` says why there is no number.
     """
@@ -259,7 +262,9 @@ def phrase_figure(figure: JudgedFigure, reason: str | None = None) -> str:
         figure.metric, value=figure.value, **ends, reason=reason, details=figure.details
     )
     return " ".join(
-        text for text in (statement, describe_other_side(figure), describe_strata(figure.details)) if text
+        sentence
+        for sentence in (statement, describe_other_side(figure), describe_strata(figure.details))
+        if sentence
     )
 
 
@@ -308,8 +313,8 @@ def _describe_unwatched(figure: JudgedFigure, value: float) -> str:
     )
     addition = ""
     if figure.method not in (None, _EXACT_METHOD):
-        end_text = _describe_end(figure, end, limit)
-        addition = " Its whole interval is beyond that, too." if is_whole else f" Its interval {end_text}."
+        reach = _describe_end(figure, end, limit)
+        addition = " Its whole interval is beyond that, too." if is_whole else f" Its interval {reach}."
     return f"{lead}{_show_exactly(figure, value)}: no limit is set on that side.{addition}"
 
 
@@ -337,7 +342,7 @@ def _name_reference(figure: JudgedFigure) -> str:
 
 
 def _describe_end(figure: JudgedFigure, end: float | None, limit: float | None) -> str:
-    """Has more decimals than the figure if only those show the side of the limit."""
+    """Says where an end lies, with more decimals than the figure if only those show the side of the limit."""
     if end is None:
         return f"has no {'lower' if figure.lower is None else 'upper'} end"
     least = (
@@ -354,7 +359,7 @@ def _show_exactly(figure: JudgedFigure, value: float) -> str:
 
 
 def format_p(p_value: float) -> str:
-    """At most four digits after the point, as many as show whether it is significant."""
+    """Writes a p-value with at most four decimals, as many as show whether it is significant."""
     if p_value < _MIN_P_VALUE:
         return f"p < {_MIN_P_VALUE:.4f}"
     counted_digits = min(_MAX_P_DIGITS, 1 - math.floor(math.log10(p_value)))

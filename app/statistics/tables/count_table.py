@@ -35,7 +35,7 @@ OUTCOMES = 3
 """Number of the codes: unfavourable 0, favourable 1, unclassified 2."""
 
 MAX_RECORDS_AT_ONCE = 2**18
-"""More are counted in pieces, as each takes some 300 bytes."""
+"""More records are counted in pieces, as each takes some 300 bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +88,7 @@ class CountTable:
 
     @property
     def unclassified(self) -> IntArray:
+        """Records of each row that are in no stored cell."""
         axes = tuple(range(1, self.cells.ndim))
         uncounted: IntArray = self.cells[self.STORED[0]].sum(axes) - self.counts.sum(axes)
         return uncounted
@@ -135,10 +136,10 @@ class CountTable:
         if len(cls.STORED) > 1:
             last[cls.STORED[0]] = check_counts(stored["unclassified"], len(counts))
 
-        def fill(read_stored_cells: AnyArray) -> AnyArray:
-            of_cells = np.zeros(cells.shape)
-            of_cells[cls.STORED] = read_stored_cells
-            return of_cells
+        def fill(stored_cells: AnyArray) -> AnyArray:
+            all_cells = np.zeros(cells.shape)
+            all_cells[cls.STORED] = stored_cells
+            return all_cells
 
         weighting = Weighting.from_json(stored.get("weighting"), *counts.shape)
         scores = stored.get("scores")
@@ -164,8 +165,8 @@ class CountTable:
         scores: ArrayLike | None = None,
         **columns: ArrayLike,
     ) -> Self:
-        """Counts the records: per record its group (position in `groups`, or -1), and its codes by the axes
-        in `columns`.
+        """Counts the records: of each its group (position in `groups`, or -1), and its codes by axis in
+        `columns`.
 
         With `repeats`, each entry is that many equal records without weights and scores. `scores` are
         probabilities of the favourable outcome or NaN, compared with the first column.
@@ -215,10 +216,10 @@ class CountTable:
         pieces = []
         for start in range(0, size, MAX_RECORDS_AT_ONCE):
             rows = slice(start, start + MAX_RECORDS_AT_ONCE)
-            of_piece: dict[str, Any] = {name: array[rows] for name, array in present.items()}
+            piece: dict[str, Any] = {name: array[rows] for name, array in present.items()}
             if strata:
-                of_piece["strata"] = RecordStrata(strata[0], check_each(strata[1], size, "stratum")[rows])
-            pieces.append(cls.from_records(groups, codes[rows], **of_piece))
+                piece["strata"] = RecordStrata(strata[0], check_each(strata[1], size, "stratum")[rows])
+            pieces.append(cls.from_records(groups, codes[rows], **piece))
         return cls.merge(pieces)
 
 
@@ -261,17 +262,13 @@ class LabelledCells(CountTable):
     STORED = (slice(None),)
 
     def count_labels(self) -> IntArray:
-        """Counts [groups + 1, prediction, records and labelled] of a table that itself holds the records
-        without a label.
-        """
+        """Counts [groups + 1, prediction, records and labelled], of a table that holds unlabelled records."""
         decided = self.cells.sum(-1)[:, :, :2]
         return np.stack([decided.sum(1), decided[:, :2].sum(1)], -1)
 
     @property
     def confusion(self) -> IntArray:
-        """Counts [groups + 1, actual 2, predicted 2] of records with label and prediction among the
-        outcomes.
-        """
+        """Counts [groups + 1, actual 2, predicted 2] of records with both among the outcomes."""
         return _sum_confusion(self.cells)
 
     @property
@@ -285,8 +282,7 @@ def _sum_confusion(cells: AnyArray) -> AnyArray:
 
 
 class MitigatedLabelledCells(CountTable):
-    """Counts of predictions before and after mitigation by labels, and by whether each predicted label is
-    right.
+    """Counts of predictions before and after mitigation by labels, and by whether each is right.
 
     `counts` [groups + 1, actual 2, before 2, after 2, correct before 2, correct after 2]. Records with a
     label or prediction not among the outcomes are in `unclassified` [groups + 1] only.

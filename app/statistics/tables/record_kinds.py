@@ -23,7 +23,7 @@ from .count_table import OUTCOMES
 from .strata_counts import check_each, check_weights
 
 KEY_SPACE = 2**62
-"""Products of sizes up to it fit in an int64."""
+"""Product of the sizes of columns that are packed into one int64."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,13 +84,8 @@ class RecordKinds:
         weights: ArrayLike | None = None,
         **columns: ArrayLike,
     ) -> Self:
-        """Counts the records: per record its group (position; -1: none), its outcomes (0, 1, 2), and
-        counterfactuals [records, groups].
-
-        `columns` are those of `OWN` and `COPIES`; `weights` are 1 if absent.
-
-        Raises:
-            ValueError: a code is out of range, or the arrays do not fit each other.
+        """Counts the records: of each its group (position; -1: none), outcomes (0, 1, 2) in the columns of
+        `OWN`, and counterfactuals [records, groups] in those of `COPIES`; `weights` are 1 if absent.
         """
         listed = build_groups(groups)
         group = check_codes(codes, NEITHER, len(listed))

@@ -16,6 +16,7 @@ MAX_MERGED_ENTRIES = 2**18
 """Filled bins of tables that are merged at once."""
 
 _MIDDLE = int(np.float64(0.5).view(np.int64))
+"""Key of the score 0.5."""
 
 
 # Without slots, for the cached properties.
@@ -62,9 +63,7 @@ class ScoreBins:
 
     @classmethod
     def merge(cls, tables: Sequence["ScoreBins"], cells: Sequence[IntArray], size: int) -> "ScoreBins":
-        """Sum of tables as if their records were binned at once; `cells` are the new positions of their
-        cells.
-        """
+        """Sum of tables as if their records were binned at once; `cells` are new positions of their cells."""
         identity = np.arange(size)
         unmerged = [cls.empty(size)]
         positions = [identity]
@@ -74,13 +73,15 @@ class ScoreBins:
             positions.append(position)
             entries += len(bins.places)
             if entries > MAX_MERGED_ENTRIES:
-                unmerged = [cls._merge(unmerged, positions, size)]
+                unmerged = [cls._merge_at_once(unmerged, positions, size)]
                 positions = [identity]
                 entries = 0
-        return cls._merge(unmerged, positions, size)
+        return cls._merge_at_once(unmerged, positions, size)
 
     @classmethod
-    def _merge(cls, tables: Sequence["ScoreBins"], cells_of: Sequence[IntArray], size: int) -> "ScoreBins":
+    def _merge_at_once(
+        cls, tables: Sequence["ScoreBins"], cells_of: Sequence[IntArray], size: int
+    ) -> "ScoreBins":
         filled = [(binned, cells) for binned, cells in zip(tables, cells_of, strict=True) if len(binned.lows)]
         if not filled:
             return cls.empty(size)

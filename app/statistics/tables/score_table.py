@@ -36,7 +36,6 @@ SUMS_GRAIN, SQUARES_GRAIN = 2.0**40, 2.0**30
 
 LARGEST_LOSS = -float(np.log(MIN_PROBABILITY))
 
-
 _SHAPES = {
     "unscored": (),
     "counts": (2,),
@@ -46,6 +45,7 @@ _SHAPES = {
     "sums_of_squares": (2, len(QUANTITIES)),
     "calibration": (DECILES, 3),
 }
+"""Shape of each array after the columns."""
 
 
 @frozen_arrays
@@ -155,7 +155,7 @@ class ScoreTable:
         return replace(total, bins=bins)
 
     def join_columns(self, sets: Sequence[Sequence[int]]) -> "ScoreTable":
-        """A column for each of these sets of columns, instead of the groups."""
+        """Table with a column for each of these sets of columns, instead of the groups."""
         sums = {
             name: np.stack([array[list(columns)].sum(0) for columns in sets])
             for name, array in self.arrays.items()

@@ -1,7 +1,4 @@
-"""Weights of records, and outcomes by stratum and group, to compare like with like.
-
-First the weighting that all tables of counts share, then the strata.
-"""
+"""Weights of records, which all tables of counts share, and counts by stratum, to compare like with like."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
@@ -16,6 +13,7 @@ MAX_STRATA = 1000
 """Strata that are compared; of more there are none, with a reason."""
 
 MAX_STRATA_TIMES_GROUPS = 100_000
+"""Strata × groups that are compared."""
 
 
 @frozen_arrays
@@ -74,7 +72,7 @@ def count_keys(
 
 
 def check_each(values: ArrayLike, records: int, noun: str) -> AnyArray:
-    """Array of one value per record; ValueError, with the `noun` of a value, if there are more or fewer."""
+    """Array of one value per record. Raises ValueError, with the `noun` of a value, if not so many."""
     array = np.asarray(values)
     if array.shape != (records,):
         raise ValueError(f"expected one {noun} per record, found {array.size} for {records} records")
@@ -82,7 +80,7 @@ def check_each(values: ArrayLike, records: int, noun: str) -> AnyArray:
 
 
 def check_weights(weights: ArrayLike | None, records: int) -> FloatArray | None:
-    """Array of weights. Raises ValueError: another number of weights, or one is negative or not finite."""
+    """Array of weights. Raises ValueError: their number differs, or one is negative or not finite."""
     if weights is None:
         return None
     array = check_each(np.asarray(weights, float), records, "weight")
@@ -126,10 +124,6 @@ class Strata:
 
     Ungrouped, unclassified and stratumless records are in no cell. Too many strata are none, and `reason`
     says so.
-
-    Raises:
-        ValueError: a stratum occurs twice, there are more than MAX_STRATA, or the counts do not fit
-            the labels.
     """
 
     labels: tuple[str, ...]
@@ -175,7 +169,8 @@ class Strata:
         """
         strata = check_codes(codes, NEITHER, len(labels))
         shape = (groups, *(2 for _ in outcomes))
-        if too_many := _explain_too_many(len(labels), groups):
+        too_many = _explain_too_many(len(labels), groups)
+        if too_many:
             return cls.none(too_many, *shape)
         is_counted = (strata != NEITHER) & (group_codes != NEITHER)
         key = strata * groups + group_codes
@@ -196,6 +191,7 @@ class Strata:
         return self.weighting or Weighting.of_counts(self.counts)
 
     def sum_labels(self) -> "Strata":
+        """Strata by label alone, of those by label and prediction."""
         weighting = self.weighting and self.weighting.apply(lambda cells: cells.sum(-1))
         return Strata(self.labels, self.counts.sum(-1), weighting, self.reason)
 
@@ -248,9 +244,9 @@ def merge_strata(
         return None
     labels = tuple(dict.fromkeys(label for strata, _ in present for label in strata.labels))
     outcomes = present[0][0].counts.shape[2:]
-    if reason := next(
-        (strata.reason for strata, _ in present if strata.reason), _explain_too_many(len(labels), groups)
-    ):
+    reasons = [*(strata.reason for strata, _ in present), _explain_too_many(len(labels), groups)]
+    reason = next(filter(None, reasons), "")
+    if reason:
         return Strata.none(reason, groups, *outcomes)
     position_of = {label: position for position, label in enumerate(labels)}
     cells = [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.statistics.e_values.onset import Traffic
+from app.statistics.e_values.expected_delays import Traffic
 from tests.builders.evidence_hours import ABOVE, BELOW, follow_months, simulate
 from tests.builders.simulated_delays import MAX_HOURS, simulate_delay
 

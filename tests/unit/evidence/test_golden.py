@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 
 from app.statistics.e_values.betting import FIRST_RATES, HourEstimates, estimate_rates, measure_unsteadiness, weigh_claims
-from app.statistics.e_values.confidence import GRIDS, RunningInterval, add_hours, build_paired_hours, weigh_pairs
-from app.statistics.e_values.follow import ComparisonFamily, EvidenceSeries, begin_comparison, find_smallest_means, follow_family
-from app.statistics.e_values.nulls import Detector, FloatArray, Hours, Limit, Scale, SideHours, UnfairSide
+from app.statistics.e_values.comparison_family import ComparisonFamily, EvidenceSeries, find_smallest_means, follow_family
+from app.statistics.e_values.confidence import GRIDS, RunningInterval, add_hours
+from app.statistics.e_values.figure_statements import FigureFacts, RatesCompared, choose_state_row, describe_figure
+from app.statistics.e_values.follow import begin_comparison
+from app.statistics.e_values.nulls import Detector, Hours, Limit, Scale, SideHours, UnfairSide
 from app.statistics.e_values.onset import find_onset
-from app.statistics.e_values.state_words import EvidenceState, FigureFacts, RatesCompared, choose_row, describe_figure
+from app.statistics.e_values.paired_hours import build_paired_hours, weigh_pairs
+from app.statistics.e_values.state_words import EvidenceState
+from app.statistics.group_labels import FloatArray
 from app.statistics.intervals.verdicts import Verdict
 from tests.builders.evidence_hours import ABOVE, BELOW, follow, follow_interval
 from tests.golden import golden
@@ -184,7 +188,7 @@ def test_every_combination_has_its_row_its_state_and_its_interval(values: dict[s
     assert len(rows) == 108
     for verdict_name, evidence, is_open, row, state, leading in rows:
         verdict = Verdict(verdict_name.replace(" ", "_"))
-        assert choose_row(verdict, EvidenceState(evidence), is_alert_open=is_open) == (row, state)
+        assert choose_state_row(verdict, EvidenceState(evidence), is_alert_open=is_open) == (row, state)
         for limits in ((0.8, None), (None, 1.25), (0.8, 1.25)):
             is_below = limits[0] is not None
             compared = RatesCompared(monitored=(50, 100), reference=(48, 100), interval=(0.6, 1.3), since="5 Oct 2026")

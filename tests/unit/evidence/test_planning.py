@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from app.statistics.e_values.expected_delays import Traffic, expect_delay_within
 from app.statistics.e_values.nulls import Limit, Scale, UnfairSide
-from app.statistics.e_values.onset import Traffic, expect_delay_within
 from tests.builders.simulated_delays import simulate_delay
 
 BELOW = Limit(Scale.RATIO, UnfairSide.BELOW, 0.8, 1.25)
