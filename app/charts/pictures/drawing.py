@@ -138,14 +138,16 @@ class Drawing:
     numbers: their `x` is negative.
     """
 
-    def __init__(self, title: str, notes: str, look: ThemeLook, *, gutter: int = 0) -> None:
+    def __init__(
+        self, title: str, notes: str, look: ThemeLook, *, gutter: int = 0, has_heading: bool = True
+    ) -> None:
         self.title = title
         self.notes = notes
         self.look = look
         self.gutter = gutter
         self.height = 0.0
         self._parts: list[str] = []
-        if look.width is not None:
+        if has_heading and look.width is not None:
             self.write(title, size=_TITLE_SIZE, is_bold=True)
             self.write(notes, fill=look.muted)
             self.height += LINE_HEIGHT / 2
