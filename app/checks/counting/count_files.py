@@ -34,7 +34,7 @@ from ...statistics.group_labels import IntArray
 from ...statistics.sentences.left_out import CountedRecords
 from ..subject import Report, Subject, require_column
 from ..window.window_records import REVISIONS_IN_SPAN
-from .left_out_of_check import count_table
+from .left_out_of_check import count_table_records
 from .tabulate import PeriodTables, count_payload
 
 SPAN_ONLY = (slice(None), slice(0))
@@ -79,7 +79,10 @@ class CountedSpan:
                 for comparison in comparisons
             ],
             counts,
-            {comparison.label: count_table(table, comparison, repeats=repeats) for comparison in comparisons},
+            {
+                comparison.label: count_table_records(table, comparison, repeats=repeats)
+                for comparison in comparisons
+            },
             table.count_twins(repeats),
         )
         self.merge(batch)
