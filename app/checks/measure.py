@@ -32,7 +32,8 @@ from ..statistics.records.measure_rows import RowData, measure_rows
 from ..statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ..statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from .copies.repeats import subtract_repeats
-from .counting.tabulate import EVERYBODY, OtherRevisions, Table, explain_nulls, list_measured_data
+from .counting.other_revisions import OtherRevisions, explain_nulls
+from .counting.tabulate import EVERYBODY, Table, list_measured_data
 from .subject import Report, Subject
 from .window.window_records import CheckEvidence, LabelledWindow
 

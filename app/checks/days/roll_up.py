@@ -23,16 +23,15 @@ from ...domain.monitor import Comparison, Monitor, list_comparisons, split_group
 from ...statistics.sentences.left_out import CountedRecords
 from ...statistics.tables.count_table import GroupCounts, LabelledCells
 from ..counting.left_out_of_check import leave_out_unanswered
+from ..counting.other_revisions import OTHER_REVISIONS, merge_revisions
 from ..counting.tabulate import (
     EVERYBODY,
     LOGGED_AS,
     MITIGATED,
-    OTHER_REVISIONS,
     STRATA_OF,
     TABLE_TYPES,
     Table,
     list_measured_data,
-    merge_revisions,
     merge_tables,
 )
 from ..measure import measure_table

@@ -24,7 +24,8 @@ from ...statistics.sentences.left_out import add_lost_records, list_lines
 from ..advice.advice import count_records
 from ..copies.refusals import explain_not_scored
 from ..counting.left_out_of_check import LEFT_OUT
-from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, find_table_data, merge_revisions, merge_tables
+from ..counting.other_revisions import merge_revisions
+from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, find_table_data, merge_tables
 from ..measure import measure_table
 from ..queries import SELECT_RUNS, build_run, get_check, select_under_way
 from ..result_queries import (

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from ...base.values import frozen, frozen_arrays, read_number
 from ...checks.copies.copy_outcomes import CopyOutcomes, fill_stored, make_target_key
-from ...checks.counting.tabulate import OtherRevisions, PeriodTables, tabulate_revisions
+from ...checks.counting.other_revisions import OtherRevisions
+from ...checks.counting.tabulate import PeriodTables, tabulate_revisions
 from ...checks.subject import Subject
 from ...checks.window.window import PayloadWindow
 from ...checks.window.window_records import CheckEvidence, LabelledWindow
