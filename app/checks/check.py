@@ -41,24 +41,25 @@ from .result_queries import (
     store_tables,
 )
 from .subject import Calls, Egress, ModelOfCheck, Report, Subject, Waiting, read_subject
-from .window.window import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
-from .window.window_records import (
+from .window.describe_window import (
     ERASED_RECORDS,
     LABELS_OF_SOME,
-    CheckEvidence,
-    LabelledWindow,
-    LabelPredictions,
-    PredictedLabels,
     describe_answers,
     describe_not_scored,
     describe_window,
     is_unequal,
-    keep_scored,
-    predict_unscored,
-    read_evidence,
-    read_labels,
     remove_values,
 )
+from .window.labelled_window import (
+    LabelledWindow,
+    LabelPredictions,
+    PredictedLabels,
+    keep_scored,
+    predict_unscored,
+    read_labels,
+)
+from .window.window import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
+from .window.window_records import CheckEvidence, read_evidence
 
 
 @frozen_by_name

@@ -35,7 +35,8 @@ from .copies.repeats import subtract_repeats
 from .counting.other_revisions import OtherRevisions, explain_nulls
 from .counting.tabulate import EVERYBODY, Table, list_measured_data
 from .subject import Report, Subject
-from .window.window_records import CheckEvidence, LabelledWindow
+from .window.labelled_window import LabelledWindow
+from .window.window_records import CheckEvidence
 
 NO_ENDPOINT = "the deployment has no endpoint, so copies of its records cannot be scored"
 NO_LABELS = "no labelled record is there"

@@ -14,7 +14,7 @@ from ..base.errors import InvalidInput
 from ..base.values import frozen_arrays
 from ..checks.counting.left_out_of_check import count_table_records
 from ..checks.counting.tabulate import EVERYBODY
-from ..checks.window.window_records import compare_labels
+from ..checks.window.labelled_window import compare_labels
 from ..database.engine import ArrowReader
 from ..domain.check import DataSet, Span
 from ..domain.monitor import Monitor, Outcome, list_comparisons

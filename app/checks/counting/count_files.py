@@ -33,7 +33,7 @@ from ...sources.tables.table_files import Done, Engine, FilePiece, PieceReader
 from ...statistics.group_labels import IntArray
 from ...statistics.sentences.left_out import CountedRecords
 from ..subject import Report, Subject, require_column
-from ..window.window_records import REVISIONS_IN_SPAN
+from ..window.describe_window import REVISIONS_IN_SPAN
 from .left_out_of_check import count_table_records
 from .tabulate import PeriodTables, count_payload
 

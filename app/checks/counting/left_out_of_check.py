@@ -18,7 +18,8 @@ from ...statistics.tables.count_table import MitigatedLabelledCells
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ..copies.copy_outcomes import CopyOutcomes
 from ..subject import Subject
-from ..window.window_records import CheckEvidence, LabelledWindow, PredictedLabels
+from ..window.labelled_window import LabelledWindow, PredictedLabels
+from ..window.window_records import CheckEvidence
 from .tabulate import LOGGED_AS, PeriodTables
 
 LEFT_OUT = "left_out"
@@ -91,8 +92,8 @@ def describe_left_out(
     """Describes as members of a window what each data set counts and leaves out, and the logged records in no
     group.
 
-    `payload` are the counted records by label of the comparison, if they exceed the window: in files, of which
-    nothing is mitigated. `mitigated` are tables of mitigated data.
+    `payload` are the counted records by label of the comparison, if they exceed the window; only records in
+    files do, which are not mitigated. `mitigated` are tables of mitigated data.
     """
     records_by_data: dict[DataSet, list[CountedRecords]] = {data: [] for data in DataSet}
     window = evidence.window

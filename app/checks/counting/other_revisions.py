@@ -15,7 +15,7 @@ from ...sources.arrays.read_records import Grouping
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.catalogue.metric import PairFigure, RateComparison, RateFigure
 from ...statistics.group_labels import Groups
-from ...statistics.intervals import verdicts as metrics
+from ...statistics.intervals.verdicts import FigureScope
 from ...statistics.measures.measure_rates import list_members, pool_reference
 from ..copies.repeats import Repeats
 from ..window.window import BoolArray
@@ -49,6 +49,7 @@ class OtherRevisions:
         members: BoolArray,
         repeats: Repeats,
     ) -> Self:
+        """Counts the `members` (mask [records]); a record without a revision is of the present one."""
         revisions = np.array(
             [present if revision is None else revision for revision in record_revisions.to_pylist()],
             dtype=object,
@@ -63,6 +64,7 @@ class OtherRevisions:
 
     @classmethod
     def merge(cls, tables: Sequence["OtherRevisions"]) -> "OtherRevisions | None":
+        """Adds up the counts; None without tables."""
         if not tables:
             return None
         comparable: Counter[str] = Counter()
@@ -83,7 +85,8 @@ class OtherRevisions:
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         return cls(stored["present"], stored["comparable"], stored["others"], stored.get("repeats", {}))
 
-    def count(self, labels: Sequence[str]) -> tuple[int, Counter[str]]:
+    def count_records(self, labels: Sequence[str]) -> tuple[int, Counter[str]]:
+        """Counts the comparable records of the groups, and the others by revision."""
         others: Counter[str] = Counter()
         for label in labels:
             others.update(self.others.get(label, {}))
@@ -91,7 +94,7 @@ class OtherRevisions:
 
 
 def merge_revisions(tables: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:
-    """None where a table has no count."""
+    """Adds up the counts of stored tables; None if a table has none, or without tables."""
     counts = []
     for cells in tables:
         if OTHER_REVISIONS not in cells:
@@ -117,7 +120,7 @@ def _explain_null(null: Measurement, groups: Groups, revisions: OtherRevisions) 
     # Everybody includes records of no group, which have no label to be counted under.
     compared = [
         member._replace(columns=tuple(column for column in member.columns if column < len(groups)))
-        for member in list_members(get_args(metrics.FigureScope), groups)
+        for member in list_members(get_args(FigureScope), groups)
         if (member.scope, member.label) == (null.scope.value, null.group)
     ]
     if measure == _REFERENCE_RATE:
@@ -125,30 +128,30 @@ def _explain_null(null: Measurement, groups: Groups, revisions: OtherRevisions) 
     elif isinstance(measure, RateComparison | PairFigure):
         compared.append(pool_reference(groups))  # the side that it is compared with
 
-    sides = [
-        (member.of, *revisions.count([groups[column].label for column in member.columns]))
+    counted_sides = [
+        (member.of, *revisions.count_records([groups[column].label for column in member.columns]))
         for member in compared
     ]
-    for of_member, comparable, others in sides:
+    for of_member, comparable, others in counted_sides:
         total = others.total()
         if total and not comparable:
-            count = (
+            records = (
                 f"all {total:,} {noun}s{of_member} were" if total > 1 else f"the only {noun}{of_member} was"
             )
             return (
-                f"{count} answered by {_name_revisions(others)}, and the deployment is at model revision "
+                f"{records} answered by {_name_revisions(others)}, and the deployment is at model revision "
                 f"{revisions.present!r}: the next records of that revision will be compared"
             )
-    for of_member, _, others in sides:
+    for of_member, _, others in counted_sides:
         total = others.total()
         if total:
-            count = (
+            records = (
                 f"{total:,} further {noun}s{of_member} were"
                 if total > 1
                 else f"one further {noun}{of_member} was"
             )
             return (
-                f"{null.reason}; {count} answered by {_name_revisions(others)}, not by the present "
+                f"{null.reason}; {records} answered by {_name_revisions(others)}, not by the present "
                 f"one, {revisions.present!r}"
             )
     return null.reason

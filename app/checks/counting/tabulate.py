@@ -25,8 +25,9 @@ from ...statistics.tables.strata_counts import RecordStrata
 from ..copies.copy_outcomes import CopyOutcomes
 from ..copies.repeats import count_repeats
 from ..result_queries import StoredTable
+from ..window.labelled_window import LabelledWindow
 from ..window.window import RowSelection, Window
-from ..window.window_records import CheckEvidence, LabelledWindow
+from ..window.window_records import CheckEvidence
 from .other_revisions import OTHER_REVISIONS, OtherRevisions
 from .sub_ranges import add_up_sub_ranges, count_sub_ranges
 
@@ -48,14 +49,18 @@ LOGGED_AS = {
 """Data sets made of answers of the model, with the logged ones that they are made for."""
 
 EVERYBODY = Comparison(())
+"""Comparison of the tables in which all records are one group."""
 
 IN_SPAN = "span"
 ADDITIONAL = "additional"
+"""Parts of a window, which are stored as tables of their own."""
 
 # Members of a stored table:
 STRATA_OF = "strata_of"
+"""Column whose values divide the records."""
 
 MITIGATED = "mitigated"
+"""Mode of the mitigation."""
 
 PIECES = "pieces"
 """The span's records by model revision where there are several, labels also by the hour of their record. The
@@ -68,8 +73,8 @@ Piece = tuple[str | None, str]
 
 @frozen
 class PeriodTables:
-    """Count tables of one comparison, one for each of `periods`: the span, and the additional records before
-    it.
+    """Count tables of one comparison: the first of `periods` is of the span, the second of the additional
+    records before it.
 
     `strata` is the dividing column, `lacking` says why strata or scores are missing, `mitigated` is the mode
     of the mitigation. For each period, `sub_ranges` counts outcomes by intervals of ranges, and `revisions`
@@ -113,6 +118,7 @@ class PeriodTables:
         )
 
     def list_stored(self) -> list[StoredTable]:
+        """Lists the tables as they are stored, that of the span first."""
         settings = {}
         if self.strata is not None:
             settings[STRATA_OF] = self.strata
@@ -126,21 +132,23 @@ class PeriodTables:
                 {"hour": hour, "revision": revision, "cells": table.to_json()}
                 for (hour, revision), table in sorted(self.pieces.items(), key=str)
             ]
-        periods = zip((IN_SPAN, ADDITIONAL), self.periods, self.sub_ranges, members, strict=True)
+        parts = zip((IN_SPAN, ADDITIONAL), self.periods, self.sub_ranges, members, strict=True)
         return [
             StoredTable(
-                self.data, self.comparison, name, counts.to_json() | settings | dict(sub_ranges) | further
+                self.data, self.comparison, part, table.to_json() | settings | dict(sub_ranges) | further
             )
-            for name, counts, sub_ranges, further in periods
+            for part, table, sub_ranges, further in parts
         ]
 
 
 def find_table_data(data: DataSet) -> DataSet:
+    """Finds the data whose tables the figures are measured on."""
     return DataSet.COUNTERFACTUAL if data is DataSet.OPENSCALE else data
 
 
-def list_measured_data(stored: DataSet) -> tuple[DataSet, ...]:
-    return tuple(data for data in DataSet if find_table_data(data) is stored)
+def list_measured_data(table_data: DataSet) -> tuple[DataSet, ...]:
+    """Lists the data whose figures are measured on tables of `table_data`."""
+    return tuple(data for data in DataSet if find_table_data(data) is table_data)
 
 
 def merge_tables(data: DataSet, tables: Sequence[Any]) -> Table:
@@ -153,7 +161,7 @@ def tabulate(
     monitor: Monitor,
     payload: Sequence[PeriodTables] | None = None,
 ) -> list[PeriodTables]:
-    """`payload` are those already counted in files."""
+    """Counts the records, copies and labels of a check; `payload` are tables already counted in files."""
     comparisons = list_comparisons(monitor)
     if payload is None:
         window = evidence.window
@@ -172,14 +180,14 @@ def tabulate(
     tables += [_count_counterfactual(evidence, copies) for copies in evidence.copies]
     if labels:
         tables += [
-            _count_feedback(labels, comparison, _find_revisions(labels.window, evidence))
+            _count_labels(labels, comparison, _find_revisions(labels.window, evidence))
             for comparison in [EVERYBODY, *comparisons]
         ]
     return tables
 
 
 def count_payload(
-    table: RecordTable,
+    records: RecordTable,
     comparison: Comparison,
     parts: Sequence[RowSelection],
     *,
@@ -189,59 +197,60 @@ def count_payload(
 ) -> PeriodTables:
     """Counts records by group; ranges of one attribute also by intervals inside them.
 
-    With `repeats`, each row of `table` represents that many equal records without weights. `record_revisions`
-    are the model revisions of the span's records, which come first.
+    With `repeats`, each row represents that many equal records without weights. `record_revisions` are the
+    model revisions of the span's records, which come first.
     """
-    groups, codes = table.compare(comparison)
-    scores = table.scores.values if table.scores else None
+    groups, codes = records.compare(comparison)
+    scores = records.scores.values if records.scores else None
 
-    def count(selected: RowSelection) -> GroupCounts:
+    def count_selected(selected: RowSelection) -> GroupCounts:
         return GroupCounts.from_records(
             build_groups(groups),
             codes[selected],
-            outcome=table.outcomes[selected],
+            outcome=records.outcomes[selected],
             weights=None if weights is None else weights[selected],
-            strata=_select_strata(table.strata, selected),
+            strata=_select_strata(records.strata, selected),
             repeats=None if repeats is None else repeats[selected],
             scores=None if scores is None else scores[selected],
         )
 
     pieces = {}
     if record_revisions is not None:
-        pieces = {piece: count(rows) for piece, rows in _divide_by_revision(record_revisions)}
+        pieces = {piece: count_selected(rows) for piece, rows in _divide_by_revision(record_revisions)}
     sub_ranges: Sequence[Mapping[str, Any]] = ({}, {})
-    attributes = comparison.members(table.monitor)
+    attributes = comparison.members(records.monitor)
     if len(attributes) == 1 and attributes[0].rule is None:
         feature = attributes[0].feature
-        grouping = table.grouping(feature)
-        values = table.values(feature)
+        grouping = records.grouping(feature)
+        values = records.values(feature)
         sub_ranges = [
-            count_sub_ranges(grouping, values, table.outcomes, selected, repeats) for selected in parts
+            count_sub_ranges(grouping, values, records.outcomes, selected, repeats) for selected in parts
         ]
     return PeriodTables(
         DataSet.AS_LOGGED,
         comparison,
-        [count(selected) for selected in parts],
-        strata=table.strata.column if table.strata else None,
-        lacking=_find_lacking(table),
+        [count_selected(selected) for selected in parts],
+        strata=records.strata.column if records.strata else None,
+        lacking=_find_lacking(records),
         sub_ranges=sub_ranges,
         pieces=pieces,
     )
 
 
 def _find_revisions(window: Window, evidence: CheckEvidence) -> pa.ChunkedArray:
-    """Model revision of each record of the span; the present one where it was just called."""
+    """Finds the model revision of each record of the span; the present one where none is stored."""
     return pc.fill_null(window.rows["model_revision"].slice(0, window.own), evidence.model_revision)
 
 
 def _divide_by_revision(
-    record_revisions: pa.ChunkedArray, hours: pa.ChunkedArray | None = None
+    record_revisions: pa.ChunkedArray, times: pa.ChunkedArray | None = None
 ) -> Iterator[tuple[Piece, IntArray]]:
+    """Yields the positions of the records of each revision, with `times` of each revision and hour."""
     names = record_revisions.combine_chunks().dictionary_encode()
     starts = np.zeros(len(names), np.int64)
-    if hours is not None:
+    if times is not None:
         starts = pc.fill_null(
-            pc.floor_temporal(hours, unit="hour").cast("timestamp[s]").cast("int64"), 0
+            pc.floor_temporal(times, unit="hour").cast("timestamp[s]").cast("int64"), 0
         ).to_numpy()
     keys = np.column_stack([starts, names.indices.to_numpy()])
     for start, code in np.unique(keys, axis=0).tolist():
@@ -286,36 +295,36 @@ def tabulate_revisions(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[O
     )
 
 
-def _count_feedback(
+def _count_labels(
     labels: LabelledWindow, comparison: Comparison, record_revisions: pa.ChunkedArray
 ) -> PeriodTables:
-    table = labels.table
-    outcomes = labels.comparison
-    groups, codes = table.compare(comparison)
-    scores = table.scores.values if table.scores else None
+    records = labels.table
+    compared = labels.comparison
+    groups, codes = records.compare(comparison)
+    scores = records.scores.values if records.scores else None
 
-    def count(selected: RowSelection) -> LabelledCells:
+    def count_selected(selected: RowSelection) -> LabelledCells:
         return LabelledCells.from_records(
             build_groups(groups),
             codes[selected],
-            actual=outcomes.actual[selected],
-            predicted=outcomes.predicted[selected],
-            correct=outcomes.correct[selected],
+            actual=compared.actual[selected],
+            predicted=compared.predicted[selected],
+            correct=compared.correct[selected],
             weights=labels.window.weights(selected),
-            strata=_select_strata(table.strata, selected) if comparison.features else None,
+            strata=_select_strata(records.strata, selected) if comparison.features else None,
             scores=None if scores is None else scores[selected],
         )
 
-    periods = [count(selected) for selected in labels.window.parts()]
+    periods = [count_selected(selected) for selected in labels.window.parts()]
     periods[0] = replace(periods[0], cohort=labels.count_cohort(comparison))
-    hours = labels.window.rows["record_logged_at"].slice(0, labels.window.own)
+    times = labels.window.rows["record_logged_at"].slice(0, labels.window.own)
     return PeriodTables(
         DataSet.LABELLED,
         comparison,
         periods,
-        strata=table.strata.column if table.strata else None,
-        lacking=_find_lacking(table),
-        pieces={piece: count(rows) for piece, rows in _divide_by_revision(record_revisions, hours)},
+        strata=records.strata.column if records.strata else None,
+        lacking=_find_lacking(records),
+        pieces={piece: count_selected(rows) for piece, rows in _divide_by_revision(record_revisions, times)},
     )
 
 
@@ -323,10 +332,11 @@ def _select_strata(strata: ColumnStrata | None, selected: RowSelection) -> Recor
     return None if strata is None or strata.reason else RecordStrata(strata.labels, strata.codes[selected])
 
 
-def _find_lacking(table: RecordTable) -> dict[str, str]:
+def _find_lacking(records: RecordTable) -> dict[str, str]:
+    """Finds why strata or scores are missing."""
     lacking = {}
-    if table.strata and table.strata.reason:
-        lacking["strata"] = table.strata.reason
-    if table.scores and table.scores.values is None:
-        lacking["scores"] = table.scores.reason
+    if records.strata and records.strata.reason:
+        lacking["strata"] = records.strata.reason
+    if records.scores and records.scores.values is None:
+        lacking["scores"] = records.scores.reason
     return lacking

@@ -26,8 +26,9 @@ from ...statistics.measures.period_figures import RATIO
 from ..counting.tabulate import tabulate
 from ..result_queries import Corrected
 from ..subject import Subject
+from ..window.labelled_window import keep_scored, read_labels
 from ..window.window import LoggedRecords
-from ..window.window_records import keep_scored, read_evidence, read_labels
+from ..window.window_records import read_evidence
 
 MAX_RECOUNTED_HOURS = 200
 """Max hours of a report that are counted again, the newest; each takes about as long as a check."""

@@ -35,7 +35,7 @@ from ..result_queries import (
     read_measurements,
     read_stored_tables,
 )
-from ..window.window_records import ERASED_RECORDS, LABELS_OF_SOME, SAMPLING
+from ..window.describe_window import ERASED_RECORDS, LABELS_OF_SOME, SAMPLING
 
 _NO_OUTCOMES = OutcomeRule(favourable=(), unfavourable=())
 

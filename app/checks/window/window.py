@@ -45,11 +45,16 @@ RowSelection = BoolArray | IntArray | slice
 MAX_COHORT = 10_000
 """Max records of which a check counts how many have a label."""
 
+PROBABILITY = "probability"
+"""Column of a window's rows."""
+
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 """Start of a span that asks for all earlier records."""
 
 
 class LoggedRecords:
+    """Records in Postgres."""
+
     labels_without_record = 0
 
     def __init__(self, reader: ArrowReader, deployment_no: int) -> None:
@@ -128,11 +133,9 @@ class FiledRecords:
         batch: str | None = None,
     ) -> None:
         self.files = PayloadFiles(deployment, payload, places.roots)
-        self.counted = (
-            self.files
-            if batch is None
-            else PayloadFiles(deployment, payload, places.roots, FileSelection(batch=batch))
-        )
+        self.counted = self.files
+        if batch is not None:
+            self.counted = PayloadFiles(deployment, payload, places.roots, FileSelection(batch=batch))
         self._labels = FeedbackFiles(feedback, places.roots) if feedback else None
         self.answers = KeptAnswers(choose_own_folder(deployment.id, payload, places.answers))
         self.ids: list[str] = []
@@ -144,11 +147,9 @@ class FiledRecords:
         return self._labels.without_record if self._labels else 0
 
     def read_payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        rows = (
-            self.files.newest_before(query, span, limit)
-            if span.start == BEGINNING
-            else self.counted.newest(query, span, limit)
-        )
+        is_before = span.start == BEGINNING
+        read = self.files.newest_before if is_before else self.counted.newest
+        rows = read(query, span, limit)
         numbers = pa.array(range(len(self.ids), len(self.ids) + rows.num_rows), pa.int64())
         self.ids += rows["record_id"].to_pylist()
         return rows.append_column("record_no", numbers)
@@ -161,10 +162,14 @@ class FiledRecords:
             empty = self.files.newest(query, Span(start=span.end, end=span.end), 1).drop_columns(
                 ["record_id"]
             )
-            rows = name_columns_of_labels(empty).append_column("label", pa.array([], pa.string()))
-            return rows.append_column("feedback_id", pa.array([], pa.string())).append_column(
-                "feedback_no", pa.array([], pa.int64())
-            )
+            rows = name_columns_of_labels(empty)
+            for name, kind in (
+                ("label", pa.string()),
+                ("feedback_id", pa.string()),
+                ("feedback_no", pa.int64()),
+            ):
+                rows = rows.append_column(name, pa.array([], kind))
+            return rows
         if self.counted is not self.files and span.start != BEGINNING:
             rows = self._labels.newest_of(self.counted, query, span, limit)
         else:
@@ -236,11 +241,11 @@ class Window:
         return np.arange(len(self)) < self.own
 
     def parts(self) -> tuple[BoolArray, BoolArray]:
-        """Masks of the rows in the span, and of those before it."""
+        """Returns masks of the rows in the span, and of those before it."""
         return self.mark_own(), ~self.mark_own()
 
     def weights(self, selected: RowSelection = slice(None)) -> FloatArray | None:
-        """Records that each row represents; None where each represents itself."""
+        """Returns how many records each row represents; None if each represents itself."""
         rates = self.rows["sample_rate"]
         if rates.null_count == len(rates):
             return None
@@ -276,7 +281,9 @@ class PayloadWindow(Window):
         return np.asarray(self.rows["record_no"].to_numpy())
 
     def reach(self) -> Span:
-        """From the oldest to the newest record, both included; without records, of no length."""
+        """Returns the time from the oldest to the newest record, both included; without records, of no
+        length.
+        """
         if not len(self):
             return Span(start=BEGINNING, end=BEGINNING)
         times = self.rows["logged_at"]
@@ -288,6 +295,7 @@ class PayloadWindow(Window):
 def read_payload_window(
     source: WindowSource, query: WindowQuery, span: Span, monitor: Monitor
 ) -> PayloadWindow:
+    """Reads the window of scoring records, and counts those beyond it."""
     window = read_window(partial(source.read_payload, query), span, monitor)
     logged = source.count_payload(query, span) if window.own == monitor.max_records else window.own
     return PayloadWindow(window.rows, window.own, query.columns, logged)
