@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from ..base.values import frozen, frozen_by_name
 from ..checks.advice.causes import STALE_AFTER
-from ..checks.result_queries import RecentCheck, RecentFigure, RecentFigures, read_recent_figures
+from ..checks.recent_figures import RecentCheck, RecentFigure, RecentFigures, read_recent_figures
 from ..checks.views.headlines import IMPACT, VERDICT_WORDS
 from ..checks.views.view_source import list_notes_on_unseen, read_counted_check
 from ..database.binary_rows import read_row
@@ -363,7 +363,7 @@ def _read_recent(
         is_topped_up=bool(window.get("additional_records")),
     )
     recent = read_recent_figures(
-        session, check.deployment_no, metric, most=STRIP_CHECKS, until=check.span.end
+        session, check.deployment_no, metric, limit=STRIP_CHECKS, until=check.span.end
     )
     earlier = [past for past in recent.checks if past.at < newest.at][: STRIP_CHECKS - 1]
     earlier_nos = {past.no for past in earlier}

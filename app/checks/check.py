@@ -33,13 +33,8 @@ from .counting.left_out_of_check import describe_left_out
 from .counting.tabulate import EVERYBODY, PeriodTables, list_measured_data, tabulate
 from .lease_queries import CHECK_POLICY, finish_check
 from .measure import convert_rows, find_gaps, measure_records, measure_table
-from .result_queries import (
-    StoredTable,
-    count_not_stored,
-    store_label_predictions,
-    store_measurements,
-    store_tables,
-)
+from .missing_and_corrected import count_not_stored
+from .result_queries import StoredTable, store_label_predictions, store_measurements, store_tables
 from .subject import Calls, Egress, ModelOfCheck, Report, Subject, Waiting, read_subject
 from .window.describe_window import (
     ERASED_RECORDS,

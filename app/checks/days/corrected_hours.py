@@ -24,7 +24,7 @@ from ...domain.monitor import Comparison, Monitor
 from ...sources.stored.window_queries import WindowQuery, read_newest_feedback, read_newest_payload
 from ...statistics.measures.period_figures import RATIO
 from ..counting.tabulate import tabulate
-from ..result_queries import Corrected
+from ..missing_and_corrected import Corrected
 from ..subject import Subject
 from ..window.labelled_window import keep_scored, read_labels
 from ..window.window import LoggedRecords

@@ -27,14 +27,9 @@ from ..counting.left_out_of_check import LEFT_OUT
 from ..counting.other_revisions import merge_revisions
 from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, find_table_data, merge_tables
 from ..measure import measure_table
+from ..missing_and_corrected import MissingRecords, count_not_stored, describe_corrected
 from ..queries import SELECT_RUNS, build_run, get_check, select_under_way
-from ..result_queries import (
-    MissingRecords,
-    count_not_stored,
-    describe_corrected,
-    read_measurements,
-    read_stored_tables,
-)
+from ..result_queries import read_measurements, read_stored_tables
 from ..window.describe_window import ERASED_RECORDS, LABELS_OF_SOME, SAMPLING
 
 _NO_OUTCOMES = OutcomeRule(favourable=(), unfavourable=())
