@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from sqlalchemy.orm import Session
 
+from ..base.strict_json import JsonObject
 from ..base.values import frozen
 from ..database.engine import ArrowReader
 from ..domain.check import CheckRun, Measurement, Span, Trigger
@@ -31,7 +32,7 @@ have none.
 
 @frozen
 class CarriedFigures:
-    window: dict[str, object]
+    window: JsonObject
     measurements: tuple[Measurement, ...]
     tables: tuple[StoredTable, ...]
 
@@ -82,7 +83,7 @@ def still_holds(reader: ArrowReader, subject: Subject, earlier: CheckRun) -> boo
     return bool(make_fingerprint(subject, records, labels)[FINGERPRINT] == window[FINGERPRINT])
 
 
-def make_fingerprint(subject: Subject, records: Window, labels: Window) -> dict[str, object]:
+def make_fingerprint(subject: Subject, records: Window, labels: Window) -> JsonObject:
     """Makes the member FINGERPRINT of a window.
 
     Records never change, but the prediction of a label may come later, so its presence is added. Numbers do

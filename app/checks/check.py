@@ -5,7 +5,7 @@ mitigation → one transaction. Nothing of the check is stored before, and no tr
 model is called.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import field, replace
 
@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import floor_to_hour
 from ..base.errors import ScoringFailed
+from ..base.strict_json import JsonObject
 from ..base.values import frozen, frozen_by_name
 from ..calls.egress_policy import EgressPolicy
 from ..database.engine import Database, Sealer, arrow_reader
@@ -65,7 +66,7 @@ class FurtherResults:
 
     tables: Sequence[PeriodTables] = ()
     measurements: Sequence[Measurement] = ()
-    details: Mapping[str, object] = field(default_factory=dict)
+    details: JsonObject = field(default_factory=dict)
     store: Callable[[Session, int], None] | None = None
     flagged: pa.Table | None = None
 
@@ -82,7 +83,7 @@ class Findings:
     """
 
     state: CheckState
-    window: dict[str, object]
+    window: JsonObject
     reason: str | None = None
     failure: ScoringFailed | None = None
     tables: tuple[PeriodTables, ...] = ()
@@ -175,7 +176,7 @@ class _WindowContent:
     """
 
     evidence: CheckEvidence
-    details: dict[str, object]
+    details: JsonObject
     copies: CopySource | None
     counted: CountedSpan | None = None
     flag_file: FlagFile | None = None

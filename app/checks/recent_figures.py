@@ -1,12 +1,12 @@
 """Figures of one metric in the newest checks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from ..base.strict_json import JsonObject
 from ..base.values import frozen, frozen_by_name
 from ..database.binary_rows import read_row
 from ..domain.check import DataSet
@@ -55,7 +55,7 @@ class RecentCheck:
     measured_at: datetime
     carried_forward: bool
     monitor_version: int | None
-    unseen: Mapping[str, Any]
+    unseen: JsonObject
     is_topped_up: bool = False
 
 

@@ -1,13 +1,13 @@
 """Stores and reads the results of finished checks, and finds the checks whose results count."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
 
 import msgspec
 from sqlalchemy import ColumnElement, insert, select
 from sqlalchemy.orm import Session
 
+from ..base.strict_json import JsonObject
 from ..base.values import frozen, normalised
 from ..database.binary_rows import driver_connection, read_row
 from ..database.tables import CheckRow, CheckTableRow, MeasurementRow
@@ -32,7 +32,7 @@ class StoredTable:
     data: DataSet
     comparison: Comparison
     part: str
-    cells: dict[str, Any]
+    cells: JsonObject
 
     @property
     def attribute(self) -> str:
@@ -149,22 +149,22 @@ def build_measurement(row: MeasurementRow) -> Measurement:
     return read_row(Measurement, row, details=details, comparison=read_comparison(row.attribute, row.details))
 
 
-def name_columns(comparison: Comparison) -> dict[str, Any]:
+def name_columns(comparison: Comparison) -> JsonObject:
     """Names the columns of a comparison; empty if its label does."""
     is_clear = Comparison.from_label(comparison.label) == comparison
     return {} if is_clear else {_COLUMNS_MEMBER: list(comparison.features)}
 
 
-def read_comparison(label: str | None, members: Mapping[str, Any]) -> Comparison:
+def read_comparison(label: str | None, members: JsonObject) -> Comparison:
     columns = members.get(_COLUMNS_MEMBER)
     return Comparison.from_label(label or "") if columns is None else Comparison(tuple(columns))
 
 
-def omit_columns(members: Mapping[str, Any]) -> dict[str, Any]:
+def omit_columns(members: JsonObject) -> JsonObject:
     return {name: member for name, member in members.items() if name != _COLUMNS_MEMBER}
 
 
-def read_window_members(session: Session, check_ids: Collection[str], member: str) -> dict[str, Any]:
+def read_window_members(session: Session, check_ids: Collection[str], member: str) -> JsonObject:
     """Reads one member of the checks' windows, by id of the check; an absent one is empty."""
     rows = session.execute(select(CheckRow.id, CheckRow.window[member]).where(CheckRow.id.in_(check_ids)))
     return {check_id: content or {} for check_id, content in rows}

@@ -1,9 +1,9 @@
 """Alerts of a deployment and the rules that open them."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
+from ..base.strict_json import JsonObject
 from ..base.values import frozen_by_name
 from .check import DataSet, Scope
 
@@ -217,7 +217,7 @@ class AlertFigure:
     metric: str | None
     attribute: str | None
     group: str | None
-    facts: dict[str, object]
+    facts: JsonObject
     opened_at: datetime
     last_seen_at: datetime
     ended_at: datetime | None = None
@@ -261,7 +261,7 @@ class Alert:
     note: str | None
     resolved_at: datetime | None
     resolution: Resolution | None
-    change: dict[str, object] | None = None
+    change: JsonObject | None = None
     closed_by: str | None = None
     closing_note: str | None = None
     closing_reason: ClosingReason | None = None
@@ -279,7 +279,7 @@ class Alert:
         return min(open_figures or self.figures, key=lambda figure: figure.since)
 
     @property
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> JsonObject:
         return self.worst.facts
 
     @property
@@ -308,6 +308,6 @@ class Alert:
         return next((figure for figure in self.figures if figure.kind is kind), None)
 
 
-def read_display_sentence(facts: Mapping[str, object]) -> str:
+def read_display_sentence(facts: JsonObject) -> str:
     """Returns the sentence with people's names for groups, else with the labels; empty without any."""
     return str(facts.get("display_sentence") or facts.get("sentence") or "")

@@ -49,7 +49,7 @@ class Details:
     records_of_small_groups: int | None = None
     value_without_small_groups: float | None = None
     strata: int | None = None
-    homogeneity: Mapping[str, Any] | None = None
+    homogeneity: JsonObject | None = None
     records_without_a_stratum: int | None = None
     draws: int | None = None
     neighbours: int | None = None
@@ -62,11 +62,11 @@ class Details:
     records_without_a_feature: int | None = None
     records_not_scored: int | None = None
     caution: str | None = None
-    labels: Mapping[str, object] | None = None
-    others: Mapping[str, object] = field(default_factory=dict)
+    labels: JsonObject | None = None
+    others: JsonObject = field(default_factory=dict)
 
     @classmethod
-    def from_json(cls, members: Mapping[str, object]) -> "Details":
+    def from_json(cls, members: JsonObject) -> "Details":
         """Reads details that `to_json` wrote, in any release; an unknown number becomes a count."""
         fields_by_name: JsonObject = {}
         counts: dict[str, dict[str, float | None]] = {"": {}, "monitored_": {}, "reference_": {}}
@@ -124,7 +124,7 @@ _FIELDS = {
 }
 
 
-def _order_as_jsonb(members: Mapping[str, Any]) -> JsonObject:
+def _order_as_jsonb(members: Mapping[str, object]) -> JsonObject:
     # JSONB keeps shorter names first, then compares bytes.
     names = sorted(members, key=lambda name: (len(name.encode()), name.encode()))
     return {

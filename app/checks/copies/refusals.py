@@ -1,10 +1,10 @@
 """Records that the model refused to score: the reasons, and what figures lack because of them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
+from ...base.strict_json import JsonObject
 from ...base.values import frozen
 from ...calls.scoring.scoring_client import Refusal
 from ...domain.check import DataSet, Measurement
@@ -28,7 +28,7 @@ class RefusedRecord:
     refusal: Refusal
 
 
-def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) -> list[dict[str, Any]]:
+def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) -> list[JsonObject]:
     """Most frequent reason first; a record counts once for each reason.
 
     A reason has its columns (none: the answer names none), half a sentence, and the number of records.
@@ -45,7 +45,7 @@ def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) ->
         records.setdefault(names, set()).add(refused_record.record)
         examples.setdefault(names, refusal)
     types = {column.name: column.type for column in columns}
-    reasons: list[dict[str, Any]] = []
+    reasons: list[JsonObject] = []
     for names, ids in records.items():
         reason = str(examples[names].error)
         if examples[names].nulls:
@@ -54,9 +54,7 @@ def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) ->
     return sorted(reasons, key=lambda reason: (-reason["records"], reason["columns"]))[:MAX_REASONS]
 
 
-def explain_not_scored(
-    measurements: Iterable[Measurement], window: Mapping[str, Any]
-) -> Iterator[Measurement]:
+def explain_not_scored(measurements: Iterable[Measurement], window: JsonObject) -> Iterator[Measurement]:
     """Adds to each figure the number of refused records that it lacks; to a reason for no value, also why."""
     because = "; ".join(str(reason["reason"]) for reason in window.get(NOT_SCORED_BECAUSE, ()))
     for measurement in measurements:

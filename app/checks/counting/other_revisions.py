@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self, get_args
+from typing import Self, get_args
 
 import numpy as np
 import pyarrow as pa
 
+from ...base.strict_json import JsonObject
 from ...base.values import frozen
 from ...database.binary_rows import list_column_values
 from ...domain.check import DataSet, Measurement
@@ -78,11 +79,11 @@ class OtherRevisions:
                 repeats[label] = np.add(repeats.get(label, 0), counts).tolist()
         return cls(tables[-1].present, comparable, others, repeats)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return list_column_values(self)
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+    def from_json(cls, stored: JsonObject) -> Self:
         return cls(stored["present"], stored["comparable"], stored["others"], stored.get("repeats", {}))
 
     def count_records(self, labels: Sequence[str]) -> tuple[int, Counter[str]]:
@@ -93,7 +94,7 @@ class OtherRevisions:
         return sum(self.comparable.get(label, 0) for label in labels), others
 
 
-def merge_revisions(tables: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:
+def merge_revisions(tables: Iterable[JsonObject]) -> OtherRevisions | None:
     """Adds up the counts of stored tables; None if a table has none, or without tables."""
     counts = []
     for cells in tables:

@@ -3,14 +3,15 @@
 The intervals follow from the range alone, so their counts may be added up over checks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from math import ceil, floor
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
+from ...base.strict_json import JsonObject
 from ...base.values import Range, canonical, frozen_arrays
 from ...domain.deployment import FieldType
 from ...sources.arrays.read_records import Grouping
@@ -58,7 +59,7 @@ class SubRanges:
     def plus(self, added: "SubRanges") -> "SubRanges":
         return SubRanges(self.group, self.is_whole, self.edges, self.counts + added.counts)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "group": self.group,
             "whole": self.is_whole,
@@ -67,7 +68,7 @@ class SubRanges:
         }
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+    def from_json(cls, stored: JsonObject) -> Self:
         return cls(
             stored["group"],
             stored["whole"],
@@ -82,7 +83,7 @@ def count_sub_ranges(
     outcomes: IntArray,
     selected: RowSelection,
     repeats: IntArray | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Only ranges that are wide enough have intervals."""
     ranges = [
         (code, group, group.value)
@@ -113,13 +114,13 @@ def count_sub_ranges(
     return {SUB_RANGES: sub_ranges}
 
 
-def add_up_sub_ranges(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def add_up_sub_ranges(tables: Sequence[JsonObject]) -> JsonObject:
     if not tables:
         return {}
     return {SUB_RANGES: [sub_ranges.to_json() for sub_ranges in merge_sub_ranges(tables).values()]}
 
 
-def merge_sub_ranges(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
+def merge_sub_ranges(tables: Sequence[JsonObject]) -> dict[str, SubRanges]:
     sums: dict[str, SubRanges] = {}
     for table in tables:
         for stored in table.get(SUB_RANGES, ()):

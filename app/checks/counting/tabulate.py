@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...base.strict_json import JsonObject
 from ...base.values import frozen
 from ...domain.check import DataSet
 from ...domain.monitor import Comparison, Monitor, list_comparisons
@@ -87,7 +88,7 @@ class PeriodTables:
     strata: str | None = None
     lacking: Mapping[str, str] = field(default_factory=dict)
     mitigated: str | None = None
-    sub_ranges: Sequence[Mapping[str, Any]] = ({}, {})
+    sub_ranges: Sequence[JsonObject] = ({}, {})
     revisions: tuple[OtherRevisions, ...] = ()
     pieces: Mapping[Piece, Table] = field(default_factory=dict)
 
@@ -124,7 +125,7 @@ class PeriodTables:
             settings[STRATA_OF] = self.strata
         if self.mitigated is not None:
             settings[MITIGATED] = self.mitigated
-        members: list[dict[str, Any]] = [{}, {}]
+        members: list[JsonObject] = [{}, {}]
         if self.revisions:
             members = [{OTHER_REVISIONS: revisions.to_json()} for revisions in self.revisions]
         if len(self.pieces) > 1 or self.data is DataSet.LABELLED:
@@ -217,7 +218,7 @@ def count_payload(
     pieces = {}
     if record_revisions is not None:
         pieces = {piece: count_selected(rows) for piece, rows in _divide_by_revision(record_revisions)}
-    sub_ranges: Sequence[Mapping[str, Any]] = ({}, {})
+    sub_ranges: Sequence[JsonObject] = ({}, {})
     attributes = comparison.members(records.monitor)
     if len(attributes) == 1 and attributes[0].rule is None:
         feature = attributes[0].feature

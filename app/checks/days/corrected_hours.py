@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput
+from ...base.strict_json import JsonObject
 from ...base.values import frozen_by_name
 from ...database.binary_rows import read_rows
 from ...database.engine import ArrowReader
@@ -117,7 +118,7 @@ def list_misread(
     return misread
 
 
-HourCells = Mapping[tuple[DataSet, Comparison], Mapping[str, Any]]
+HourCells = Mapping[tuple[DataSet, Comparison], JsonObject]
 
 
 @frozen_by_name

@@ -8,13 +8,14 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import date, datetime, timedelta
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import InvalidInput
+from ...base.strict_json import JsonObject
 from ...base.values import frozen_by_name
 from ...database.binary_rows import read_rows
 from ...deployments.monitor.queries import find_strictest_limits
@@ -87,7 +88,7 @@ class _HourRow(NamedTuple):
     beyond_newest: int | None
     data: DataSet
     attribute: str
-    cells: Mapping[str, Any]
+    cells: JsonObject
 
     @property
     def comparison(self) -> Comparison:
@@ -99,7 +100,7 @@ class _HourRow(NamedTuple):
             return bool(self.others)
         return len(self.revisions) > 1 and PIECES not in self.cells
 
-    def has_counts_of(self, cells: Mapping[str, Any]) -> bool:
+    def has_counts_of(self, cells: JsonObject) -> bool:
         own, others = (
             [(key, hour, table.to_json()) for key, hour, table in row.list_tables()]
             for row in (self, self._replace(cells=cells))
@@ -111,7 +112,7 @@ class _HourRow(NamedTuple):
         revision = self.model_revision
         if self.data is DataSet.AS_LOGGED and self.revisions:
             revision = self.revisions[0]
-        pieces: Sequence[Mapping[str, Any]] = [{"hour": None, "revision": revision, "cells": self.cells}]
+        pieces: Sequence[JsonObject] = [{"hour": None, "revision": revision, "cells": self.cells}]
         if self.data is DataSet.LABELLED:
             pieces = [piece for piece in self.cells.get(PIECES, ()) if piece["hour"] is not None]
         elif self.data is DataSet.AS_LOGGED and (self.is_mixed or PIECES in self.cells):

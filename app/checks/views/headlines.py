@@ -1,8 +1,8 @@
 """Headlines of a check in sentences, and the words of verdicts."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from ...base.strict_json import JsonObject
 from ...base.values import frozen_by_name
 from ...domain.check import DataSet, Measurement
 from ...domain.monitor import Comparison
@@ -86,7 +86,7 @@ class Headline:
 
 
 def list_headlines(
-    measurements: Sequence[Measurement], window: Mapping[str, Any] | None = None
+    measurements: Sequence[Measurement], window: JsonObject | None = None
 ) -> tuple[Headline, ...]:
     """Headlines in the monitor's order, intersections last.
 

@@ -1,9 +1,10 @@
 """Views of logged records: alone, with perturbed copies, and before and after mitigation."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
+from ...base.strict_json import JsonObject
 from ...domain.check import SIDES, DataSet, Scope
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.monitor import Comparison
@@ -129,7 +130,7 @@ def list_notes_on_intervals(source: CheckSource, with_copies: tuple[AttributeVie
     return (INTERVALS_DIFFER,) if is_mitigated and RESAMPLING_METHOD in methods else ()
 
 
-def list_notes_on_answers(window: Mapping[str, Any]) -> tuple[str, ...]:
+def list_notes_on_answers(window: JsonObject) -> tuple[str, ...]:
     rounded = window.get("rounded_probabilities")
     notes = () if rounded is None else (ROUNDED.format(count=rounded),)
     counts = window.get("records_not_scored", {})
@@ -233,5 +234,5 @@ def _list_accuracy_changes(source: CheckSource, comparison: Comparison) -> Itera
             yield Change(before=before[subject], after=after.get(subject), change=change.get(subject))
 
 
-def read_mitigation(source: CheckSource) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", source.window.get("mitigation", {}))
+def read_mitigation(source: CheckSource) -> JsonObject:
+    return cast("JsonObject", source.window.get("mitigation", {}))

@@ -3,13 +3,14 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import InvalidInput, require_present
+from ...base.strict_json import JsonObject
 from ...base.values import frozen
 from ...database.tables import CheckRow, CheckTableRow
 from ...deployments.monitor.monitor_fit import list_notes_on_doubts
@@ -45,7 +46,7 @@ class StoredParts:
 
     whole: Table
     additional: Table
-    cells: tuple[Mapping[str, Any], ...]
+    cells: tuple[JsonObject, ...]
 
 
 @frozen
@@ -61,7 +62,7 @@ class CountedCheck:
     data_sets: frozenset[DataSet]
 
     @property
-    def window(self) -> Mapping[str, Any]:
+    def window(self) -> JsonObject:
         return self.origin.window or {}
 
     @property
@@ -74,7 +75,7 @@ class CountedCheck:
         return Span(start=floor_to_hour(start), end=floor_to_hour(span.end - timedelta.resolution) + HOUR)
 
 
-CheckRecords = Mapping[str, Mapping[str, Any]]
+CheckRecords = Mapping[str, JsonObject]
 
 
 @frozen
@@ -88,10 +89,10 @@ class CheckSource:
     records: CheckRecords
 
     @property
-    def window(self) -> Mapping[str, Any]:
+    def window(self) -> JsonObject:
         return self.counted.window
 
-    def records_on(self, data: DataSet, comparison: Comparison) -> Mapping[str, Any] | None:
+    def records_on(self, data: DataSet, comparison: Comparison) -> JsonObject | None:
         return self.records.get(data.value, {}).get(comparison.label)
 
     def list_comparisons(self) -> list[Comparison]:
@@ -219,7 +220,7 @@ def count_lost(session: Session, counted: CountedCheck) -> MissingRecords:
 def read_check_source(
     session: Session, counted: CountedCheck, *, data: Sequence[DataSet], metrics: Collection[str]
 ) -> CheckSource:
-    cells_by_part: dict[tuple[DataSet, Comparison], dict[str, Mapping[str, Any]]] = {}
+    cells_by_part: dict[tuple[DataSet, Comparison], dict[str, JsonObject]] = {}
     for stored in read_stored_tables(session, counted.origin.no, data=data):
         cells_by_part.setdefault((stored.data, stored.comparison), {})[stored.part] = stored.cells
 
@@ -373,7 +374,7 @@ SEEN_THROUGH_FEATURES = (
 )
 
 
-def list_notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+def list_notes_on_unseen(window: JsonObject) -> dict[str, tuple[str, ...]]:
     correlated = window.get("correlated_features", {})
     notes: dict[str, tuple[str, ...]] = {
         name: (UNSEEN.format(attribute=name),)

@@ -1,11 +1,12 @@
 """Members of a check's window: counts and facts on the records that it read, as JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow.compute as pc
 
+from ...base.strict_json import JsonObject
 from ...deployments.monitor.monitor_fit import describe_doubts
 from ...domain.check import Measurement
 from ...domain.groups import MISSPELLED, NEAR_TWINS, describe_twins
@@ -40,7 +41,7 @@ SAMPLING = "sampling"
 """Facts on the sample that was logged; absent where every record represents itself."""
 
 
-def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
+def describe_window(subject: Subject, evidence: CheckEvidence) -> JsonObject:
     """Describes the rows and the setting of a check, before its copies are scored."""
     window = evidence.window
     reach = window.reach()
@@ -79,7 +80,7 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
     }
 
 
-def describe_setting(subject: Subject) -> dict[str, object]:
+def describe_setting(subject: Subject) -> JsonObject:
     """Describes the schema, the endpoint, mitigation, and correlated features of a check."""
     setting = {
         "schema_version": subject.deployment.schema.version,
@@ -101,7 +102,7 @@ def describe_setting(subject: Subject) -> dict[str, object]:
     return setting | ({"correlated_features": correlated} if correlated else {})
 
 
-def describe_answers(copies: Sequence[CopyOutcomes], rounded: int) -> dict[str, object]:
+def describe_answers(copies: Sequence[CopyOutcomes], rounded: int) -> JsonObject:
     """Describes answers to copies that are in neither outcome list, and so many `rounded` probabilities."""
     unclassified = {
         outcomes.grouping.column.name: int(outcomes.answered.sum() - outcomes.classified.sum())
@@ -115,7 +116,7 @@ def describe_not_scored(
     copies: Sequence[CopyOutcomes],
     refused: Sequence[RefusedRecord],
     refused_labels: Sequence[RefusedRecord],
-) -> dict[str, object]:
+) -> JsonObject:
     """Describes the records that the model refused to score; empty without any."""
     if not refused and not refused_labels:
         return {}
@@ -128,7 +129,7 @@ def describe_not_scored(
     }
 
 
-def describe_sampling(weights: FloatArray | None) -> Mapping[str, object]:
+def describe_sampling(weights: FloatArray | None) -> JsonObject:
     """Describes a sample with these weights [records]; empty without.
 
     `represented` is their sum, `effective` the number of equal records that are as certain (Kish 1965).
