@@ -11,13 +11,14 @@ from ...domain.check import DataSet, Measurement
 from ...domain.deployment import Column, FieldType
 
 MAX_REASONS = 10
+"""Reasons that a window lists, the most frequent."""
 
 RECORDS_NOT_SCORED = "records_not_scored"
 LABELS_NOT_SCORED = "labels_not_scored"
 NOT_SCORED_BECAUSE = "not_scored_because"
 """Members of a window: refused records by attribute, number of refused labelled records, and the reasons."""
 
-_COPIED_DATA = frozenset({DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED})
+_DATA_WITH_COPIES = frozenset({DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED})
 
 
 @frozen
@@ -29,24 +30,24 @@ class RefusedRecord:
 
 
 def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) -> list[JsonObject]:
-    """Most frequent reason first; a record counts once for each reason.
+    """Lists the reasons, the most frequent first; a record counts once for each reason.
 
     A reason has its columns (none: the answer names none), half a sentence, and the number of records.
     """
-    records: dict[tuple[str, ...], set[int | str]] = {}
+    ids_by_columns: dict[tuple[str, ...], set[int | str]] = {}
     examples: dict[tuple[str, ...], Refusal] = {}
-    named: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
+    columns_by_refusal: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
     for refused_record in refused:
         refusal = refused_record.refusal
         refusal_key = (id(refusal.error), refusal.nulls)
-        if refusal_key not in named:
-            named[refusal_key] = _find_columns(refusal, columns)
-        names = named[refusal_key]
-        records.setdefault(names, set()).add(refused_record.record)
+        if refusal_key not in columns_by_refusal:
+            columns_by_refusal[refusal_key] = _find_columns(refusal, columns)
+        names = columns_by_refusal[refusal_key]
+        ids_by_columns.setdefault(names, set()).add(refused_record.record)
         examples.setdefault(names, refusal)
     types = {column.name: column.type for column in columns}
     reasons: list[JsonObject] = []
-    for names, ids in records.items():
+    for names, ids in ids_by_columns.items():
         reason = str(examples[names].error)
         if examples[names].nulls:
             reason = "null in " + " and ".join(f"the {types[name].value} column '{name}'" for name in names)
@@ -62,18 +63,18 @@ def explain_not_scored(measurements: Iterable[Measurement], window: JsonObject) 
         records = 0
         if measurement.data is DataSet.LABELLED:
             records = int(window.get(LABELS_NOT_SCORED, 0))
-        elif measurement.data in _COPIED_DATA:
+        elif measurement.data in _DATA_WITH_COPIES:
             records = int(window.get(RECORDS_NOT_SCORED, {}).get(measurement.attribute, 0))
         if records:
             details = replace(measurement.details, records_not_scored=records)
-            count = (
+            not_scored = (
                 f"{records:,} {'record was' if records == 1 else 'records were'} not scored, because "
                 "the model gave no usable answer to"
             )
             reason = (
                 None
                 if measurement.reason is None
-                else f"{measurement.reason}; {count} {'it' if records == 1 else 'them'}: {because}"
+                else f"{measurement.reason}; {not_scored} {'it' if records == 1 else 'them'}: {because}"
             )
             yield replace(measurement, details=details, reason=reason)
         else:
@@ -81,9 +82,7 @@ def explain_not_scored(measurements: Iterable[Measurement], window: JsonObject) 
 
 
 def _find_columns(refusal: Refusal, columns: Sequence[Column]) -> tuple[str, ...]:
-    """Finds the columns that a refusal is about: of the nulls those that the answer names, else those in
-    integer columns, else all.
-    """
+    """Finds the columns of a refusal: of nulls those that the answer names, else integer ones, else all."""
     quoted = [
         column.name
         for column in columns
