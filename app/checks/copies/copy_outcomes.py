@@ -56,7 +56,7 @@ class CopyTarget:
         return json.dumps(self.value) if isinstance(self.value, Range) else canonical(self.value)
 
     def draw_changes(self, record_id: str, draw: int) -> Mapping[str, Scalar | None]:
-        """Draws the new values of a copy by column; they depend on nothing but the target and the arguments."""
+        """Draws the new values of a copy by column, the same ones for the same arguments."""
         name = self.column.name
         value = self.value
         if not name:

@@ -176,7 +176,7 @@ def send_to_executors(
 
 @frozen_arrays
 class TargetCopies:
-    """Copies of one attribute into the target at `position`, whose row in the database is `number` (0 in files)."""
+    """Copies into the target at `position`, whose row in the database is `number` (0 in files)."""
 
     copies: CopyOutcomes
     position: int

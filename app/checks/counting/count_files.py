@@ -48,8 +48,8 @@ COUNTED_WITHOUT_SCORES = (
 
 @dataclass(slots=True)
 class CountedSpan:
-    """Counts of the pieces so far. `counts` have the names of the window's members, `records_by_label` the
-    labels of the comparisons; `times` hold the oldest and newest time of each piece.
+    """Counts of the pieces so far: `counts` by member of the window, `records_by_label` by label of the
+    comparison; `times` hold the oldest and newest time of each piece.
     """
 
     tables: list[PeriodTables] = field(default_factory=list)
@@ -59,35 +59,38 @@ class CountedSpan:
     times: list[datetime] = field(default_factory=list)
 
     def count_batch(
-        self, table: RecordTable, repeats: IntArray, record_revisions: pa.ChunkedArray, present_revision: str
+        self,
+        records: RecordTable,
+        repeats: IntArray,
+        record_revisions: pa.ChunkedArray,
+        present_revision: str,
     ) -> None:
-        """Counts a batch without its times. Each row of `table` is `repeats` records of the model revision in
-        `record_revisions` [rows].
-        """
+        """Counts a batch without its times; each row is `repeats` records of its model revision."""
         is_other = pc.not_equal(record_revisions, present_revision).to_numpy()
-        comparisons = list_comparisons(table.monitor)
+        comparisons = list_comparisons(records.monitor)
         counts = Counter(
             records=int(repeats.sum()),
-            unclassified_records=int(repeats[table.outcomes == Outcome.UNCLASSIFIED].sum()),
+            unclassified_records=int(repeats[records.outcomes == Outcome.UNCLASSIFIED].sum()),
             records_of_other_revisions=int(repeats[is_other].sum()),
         )
         batch = CountedSpan(
             [
                 count_payload(
-                    table, comparison, SPAN_ONLY, repeats=repeats, record_revisions=record_revisions
+                    records, comparison, SPAN_ONLY, repeats=repeats, record_revisions=record_revisions
                 )
                 for comparison in comparisons
             ],
             counts,
             {
-                comparison.label: count_table_records(table, comparison, repeats=repeats)
+                comparison.label: count_table_records(records, comparison, repeats=repeats)
                 for comparison in comparisons
             },
-            table.count_twins(repeats),
+            records.count_twins(repeats),
         )
         self.merge(batch)
 
     def merge(self, added: "CountedSpan") -> None:
+        """Adds the counts of other pieces to these."""
         if self.tables and added.tables:
             self.tables = [table.plus(other) for table, other in zip(self.tables, added.tables, strict=True)]
         self.tables = self.tables or added.tables
@@ -101,6 +104,7 @@ class CountedSpan:
         self.times += added.times
 
     def describe(self) -> dict[str, object]:
+        """Describes the records as members of a window."""
         names = ("records", "unclassified_records", "records_of_other_revisions")
         return {name: self.counts[name] for name in names} | {
             "logged_in_span": self.counts["records"],
@@ -113,9 +117,7 @@ class CountedSpan:
 
 @frozen
 class SpanOfFiles:
-    """Records of a span in files, as a task on a piece reads them. `form` holds no secret of the
-    deployment.
-    """
+    """Records of a span in files, as a task reads them; `form` holds no secret of the deployment."""
 
     form: PayloadForm
     reader: PieceReader
@@ -136,6 +138,8 @@ class SpanOfFiles:
 
 @frozen
 class CountTask:
+    """Counts a piece: takes a FilePiece as bytes, and returns a pickled CountedSpan."""
+
     records: SpanOfFiles
     schema: RecordSchema
     monitor: Monitor
@@ -160,10 +164,11 @@ class CountTask:
 
 @frozen
 class ValuesTask:
+    """Finds the values of a piece: takes a FilePiece as bytes, and returns them by column, pickled."""
+
     records: SpanOfFiles
 
     def __call__(self, piece: bytes) -> bytes:
-        """Takes a FilePiece as bytes; returns the distinct values by name of the column, pickled."""
         distinct: dict[str, pa.Array] = {}
         for rows in self.records.read_batches(FilePiece.from_bytes(piece), with_times=False):
             for position, name in enumerate(self.records.query.columns):
@@ -222,9 +227,7 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
 def _list_all_values(
     records: SpanOfFiles, subject: Subject, engine: Engine, pieces: Sequence[bytes], report: Done
 ) -> tuple[Monitor, str | None]:
-    """Returns the monitor with all reference values listed. If the strata are too many, it has none, and the
-    reason is returned, too.
-    """
+    """Returns the monitor with all reference values listed; without strata, and why, if they are too many."""
     monitor = subject.monitor
     unlisted = [attribute.feature for attribute in monitor.attributes if attribute.reference is None]
     columns = tuple(name for name in dict.fromkeys([*unlisted, monitor.strata]) if name is not None)

@@ -21,6 +21,7 @@ from ...statistics.tables.strata_counts import count_keys
 from ..window.window import RowSelection
 
 SUB_RANGES = "sub_ranges"
+"""Member of a stored table."""
 
 TYPICAL_INTERVALS = 6
 """Intervals of a range, about: their width is a round number."""
@@ -84,7 +85,7 @@ def count_sub_ranges(
     selected: RowSelection,
     repeats: IntArray | None = None,
 ) -> JsonObject:
-    """Only ranges that are wide enough have intervals."""
+    """Counts the selected records by interval, as a member of a table; too narrow ranges have no intervals."""
     ranges = [
         (code, group, group.value)
         for code, group in enumerate(grouping.groups)
@@ -106,10 +107,9 @@ def count_sub_ranges(
         positions = np.searchsorted(
             np.asarray(edges[1:-1], dtype=np.float64), numbers[in_range], side="right"
         )
-        repeated = None if repeats is None else repeats[selected][in_range]
-        counts, _ = count_keys(
-            positions * OUTCOMES + outcomes[in_range], (intervals, OUTCOMES), None, repeated
-        )
+        repeats_in_range = None if repeats is None else repeats[selected][in_range]
+        keys = positions * OUTCOMES + outcomes[in_range]
+        counts, _ = count_keys(keys, (intervals, OUTCOMES), None, repeats_in_range)
         sub_ranges.append(SubRanges(group.label, is_whole, edges, counts).to_json())
     return {SUB_RANGES: sub_ranges}
 
@@ -133,7 +133,7 @@ def merge_sub_ranges(tables: Sequence[JsonObject]) -> dict[str, SubRanges]:
 
 def cut_range(bounds: Range, *, is_whole: bool) -> tuple[float, ...]:
     """Cuts a range into intervals at round numbers; returns its own two ends where it is too narrow."""
-    low, high = (ceil(bounds.lo), floor(bounds.hi)) if is_whole else (bounds.lo, bounds.hi)
+    low, high = (ceil(bounds.lo), floor(bounds.hi)) if is_whole else bounds
     # In decimals: the difference of two floats may be infinite.
     width = Decimal(high) - Decimal(low) + (1 if is_whole else 0)
     if width <= 0:

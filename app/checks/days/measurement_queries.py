@@ -24,7 +24,7 @@ from .day_queries import DAY, Stretch, list_stretches_between
 
 @frozen_by_name
 class SeriesFilter:
-    """An absent or empty member accepts all. Times are half-open."""
+    """Filter of measurements: an absent or empty member accepts all, times are half-open."""
 
     metrics: tuple[str, ...] = ()
     data: DataSet | None = None
@@ -47,6 +47,8 @@ class SeriesFilter:
 
 @frozen
 class Point:
+    """Measurement of a check; `no` is its number, after which a page continues."""
+
     no: int
     check_id: str
     measurement: Measurement
@@ -76,6 +78,8 @@ class CountedOutcomes(NamedTuple):
 
 
 class DayTable(NamedTuple):
+    """Table of an hour, or sum of some, of one day."""
+
     outcomes: CountedOutcomes
     table: HourTable
 
@@ -96,14 +100,14 @@ _HAS_OUTCOMES = (
     """ "window"->'favourable' = %(favourable)s AND "window"->'unfavourable' = %(unfavourable)s """
 )
 _HAS_ANY_OUTCOMES = """ "window" ? 'favourable' AND "window" ? 'unfavourable' """
-_IS_TABLE = """
+_IS_CHOSEN_TABLE = """
     (%(data)s::text IS NULL OR data = %(data)s) AND (%(attribute)s::text IS NULL OR attribute = %(attribute)s)
 """
 _OPEN_HOURS = f"""
     SELECT span_start, data, attribute, cells, 1
     FROM ({_NEWEST_CHECKS.format(of_outcomes=_HAS_OUTCOMES)}) newest
     JOIN check_tables ON check_no = newest.no
-    WHERE part = 'span' AND {_IS_TABLE}
+    WHERE part = 'span' AND {_IS_CHOSEN_TABLE}
     ORDER BY span_start, data, attribute
     LIMIT %(limit)s
 """  # noqa: S608 - of constants only
@@ -118,7 +122,7 @@ _STORED_DAYS = f"""
     SELECT stored.day, hour, data, attribute, cells, hours
     FROM check_days stored
     LEFT JOIN table_days summed ON summed.deployment_no = stored.deployment_no AND summed.day = stored.day
-        AND favourable = %(favourable)s AND unfavourable = %(unfavourable)s AND {_IS_TABLE}
+        AND favourable = %(favourable)s AND unfavourable = %(unfavourable)s AND {_IS_CHOSEN_TABLE}
     WHERE stored.deployment_no = %(deployment_no)s AND is_kept
         AND stored.day >= coalesce(%(since)s::timestamptz, '-infinity')
         AND stored.day <= coalesce(%(until)s::timestamptz - interval '1 day', 'infinity')
@@ -126,6 +130,7 @@ _STORED_DAYS = f"""
 
 
 def page_points(session: Session, deployment_no: int, filters: SeriesFilter, paging: Paging) -> list[Point]:
+    """Reads a page of measurements, oldest first."""
     columns = {
         MeasurementRow.deployment_no: deployment_no,
         MeasurementRow.data: filters.data,
@@ -185,6 +190,7 @@ def read_summed_tables(
 
 
 def read_day_tables(session: Session, deployment_no: int, day: datetime) -> list[DayTable]:
+    """Reads the tables of the newest check of each hour, those of the same outcomes together."""
     values = {"deployment_no": deployment_no, "firsts": [day], "lasts": [day + DAY]}
     return [
         DayTable(CountedOutcomes(*row[5:]), HourTable.read(row[:5]))
@@ -216,9 +222,7 @@ def store_day_tables(session: Session, deployment_no: int, day: datetime, tables
 
 @frozen_by_name
 class SeriesKey:
-    """Selects a series of one metric. `attribute` None: the figures of all records; times are half-open. The
-    scope `worst` must be the only one.
-    """
+    """Selects a series of one metric; `attribute` None: of all records. The scope `worst` must be alone."""
 
     metric: str
     data: DataSet
@@ -251,6 +255,8 @@ A class would cost as much as the read.
 
 
 class EndedRun(NamedTuple):
+    """Check that succeeded, had too few records, or failed."""
+
     no: int
     id: str
     state: str
@@ -266,8 +272,8 @@ class EndedRun(NamedTuple):
 
 
 class SpanCount(NamedTuple):
-    """Numbers of records of a check: logged in its span, `additional` from before it (0 where carried
-    forward), and those of the span beyond the newest `max_records`.
+    """Numbers of a check's records: `logged` in its span, of these `beyond_newest` that it did not read, and
+    `additional` ones from before the span (0 where carried forward).
     """
 
     span_start: datetime
@@ -313,6 +319,7 @@ _COUNTS = f"""
 
 
 def read_stored_points(session: Session, deployment_no: int, key: SeriesKey) -> list[StoredPoint]:
+    """Reads the points of a series, oldest first."""
     values = {
         "deployment_no": deployment_no,
         "metric": key.metric,
@@ -335,19 +342,15 @@ def read_stored_points(session: Session, deployment_no: int, key: SeriesKey) -> 
 def read_ended_runs(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None
 ) -> list[EndedRun]:
-    """Checks that end in [since, until), in the order of their ends, without cancelled ones."""
-    return [
-        EndedRun._make(row)
-        for row in read_rows(session, _RUNS, {"deployment_no": deployment_no, "since": since, "until": until})
-    ]
+    """Reads the checks that end in [since, until), in the order of their ends, without cancelled ones."""
+    values = {"deployment_no": deployment_no, "since": since, "until": until}
+    return list(map(EndedRun._make, read_rows(session, _RUNS, values)))
 
 
 def read_span_counts(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None
 ) -> list[SpanCount]:
-    """Counts of checks that start with an hour, are not longer, and end in [since, until); of each hour those
-    of the longest check.
-    """
+    """Reads the counts of hours whose checks end in [since, until): those of the longest check of each."""
     rows = read_rows(session, _COUNTS, {"deployment_no": deployment_no, "since": since, "until": until})
     # Of checks with one start, the last one to end replaces the others.
     return list({row[0]: SpanCount._make(row) for row in rows}.values())

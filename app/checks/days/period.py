@@ -46,7 +46,7 @@ MAX_HOURS = 20_000
 """Max hours of a period: more than two years."""
 
 HOURS_OF_DAY = 25
-"""Max hours of a period that is divided into hours instead of days."""
+"""Hours of the longest day: a period of at most as many is divided into hours instead of days."""
 
 _HOURS = """
     SELECT check_no, span_start, monitor_version, model_revision, revisions, others, records, beyond_newest,
@@ -63,19 +63,27 @@ _HOURS = """
             AND span_start = date_trunc('hour', span_start, 'UTC')
             AND EXISTS (SELECT FROM check_tables WHERE check_no = no AND part = 'span')
         ORDER BY span_start, no DESC
-    ) newest JOIN check_tables USING (check_no)
-    WHERE part = 'span' AND data = ANY(%(data)s) ORDER BY span_start, data, attribute
+    ) newest
+    JOIN check_tables USING (check_no)
+    WHERE part = 'span' AND data = ANY(%(data)s)
+    ORDER BY span_start, data, attribute
 """
 
 
+_HourTables = Mapping[DataSet, list[tuple[datetime, Table]]]
+
+
 class PartKey(NamedTuple):
+    """Hours of one monitor version and model revision are one part of a period."""
+
     monitor_version: int | None
     model_revision: str
 
 
 class _HourRow(NamedTuple):
-    """Table of an hour, and facts on its check. `others` are records of other revisions in its window. Old
-    checks stored no `revisions`, and their tables may hold these records.
+    """Table of an hour, and facts on its check; `others` are the window's records of other revisions.
+
+    Old checks stored no `revisions`, and their tables may hold the others.
     """
 
     check_no: int
@@ -96,16 +104,18 @@ class _HourRow(NamedTuple):
 
     @property
     def is_mixed(self) -> bool:
+        """Whether several revisions are in the table, and it does not say how many records are of which."""
         if self.revisions is None:
             return bool(self.others)
         return len(self.revisions) > 1 and PIECES not in self.cells
 
     def has_counts_of(self, cells: JsonObject) -> bool:
-        own, others = (
+        """Whether these cells have the same counts as the row's."""
+        counts, other_counts = (
             [(key, hour, table.to_json()) for key, hour, table in row.list_tables()]
             for row in (self, self._replace(cells=cells))
         )
-        return own == others
+        return counts == other_counts
 
     def list_tables(self) -> Iterator[tuple[PartKey, datetime, Table]]:
         """Yields the tables of the revisions, with the hour in which their records were scored."""
@@ -143,6 +153,8 @@ class PartComparison:
 
 @frozen_by_name
 class PeriodPart:
+    """Counted `hours` of one monitor version and model revision, and figures of all of them together."""
+
     key: PartKey
     hours: Sequence[datetime]
     records: int
@@ -151,9 +163,11 @@ class PeriodPart:
 
 @frozen_by_name
 class PeriodSums:
-    """`hours` are those of the period that have ended, parts the newest first. Labels count that arrived
-    before `labels_until`, and corrections that were made before it; `unplaced` hours of them do not say of
-    which hours their records are. So many corrected values are `stale`, by data: they count as the checks read them.
+    """Figures of a period, the newest part first; so many of its ended `hours` were `checked`.
+
+    Labels count that arrived before `labels_until`, and corrections that were made before it; `unplaced` hours
+    of labels do not say of which hours their records are. `stale` corrected values, by data, count as the
+    checks read them.
     """
 
     span: Span
@@ -171,7 +185,7 @@ class PeriodSums:
 
 
 def cut_to_hours(span: Span, now: datetime) -> Span:
-    """Hours of the span that have ended: each belongs to the period in which it starts.
+    """Cuts the span to hours that have ended; an hour belongs to the period in which it starts.
 
     Raises:
         InvalidInput: there are more than a period may have.
@@ -209,10 +223,10 @@ def read_period(
                 part_tables = tables.setdefault(key, defaultdict(lambda: defaultdict(list)))
                 part_tables[row.comparison][row.data].append((hour, table))
     # One row of each hour: it has a table for each attribute.
-    by_hour = {row.hour: row for row in rows if row.data is DataSet.AS_LOGGED}
+    rows_by_hour = {row.hour: row for row in rows if row.data is DataSet.AS_LOGGED}
     left_out = {
-        "beyond_newest": sum(row.beyond_newest or 0 for row in by_hour.values()),
-        "mixed_revisions": sum(row.records or 0 for row in by_hour.values() if row.is_mixed),
+        "beyond_newest": sum(row.beyond_newest or 0 for row in rows_by_hour.values()),
+        "mixed_revisions": sum(row.records or 0 for row in rows_by_hour.values() if row.is_mixed),
     }
     hours = (span.end - span.start) // HOUR
 
@@ -256,7 +270,7 @@ def read_period(
         span=span,
         zone=zone,
         hours=hours,
-        checked=len(by_hour),
+        checked=len(rows_by_hour),
         parts=sorted(parts, key=lambda part: (part.hours[-1], part.hours[0]), reverse=True),
         labels_until=labels_until,
         unplaced=len({row.hour for row in rows if row.data is DataSet.LABELLED and PIECES not in row.cells}),
@@ -273,8 +287,10 @@ def _read_hours(session: Session, deployment_no: int, span: Span, *data: DataSet
 def _correct_rows(
     session: Session, recount: HourRecount, rows: Sequence[_HourRow], span: Span, cut_off: datetime
 ) -> tuple[list[_HourRow], dict[DataSet, int]]:
-    """Gives tables of hours with corrections the values of the cut-off; counts, by data, the values that
-    stay as the check read them, because its table does not come out of the records again.
+    """Gives tables of hours with corrections the values of the cut-off.
+
+    Counts, by data, the values that stay as the check read them, because its records do not give its table
+    again.
     """
     corrected = list(rows)
     indices_by_hour = defaultdict[datetime, list[int]](list)
@@ -305,9 +321,6 @@ def _correct_rows(
     return corrected, {data: len(values) for data, values in stale.items()}
 
 
-_HourTables = Mapping[DataSet, list[tuple[datetime, Table]]]
-
-
 def _measure_comparison(
     monitor: Monitor,
     comparison: Comparison,
@@ -317,10 +330,10 @@ def _measure_comparison(
     find_unit: Callable[[datetime], datetime | date],
     at: datetime,
 ) -> PartComparison:
-    by_unit = defaultdict(list)
+    tables_by_unit = defaultdict(list)
     for hour, table in tables[DataSet.AS_LOGGED]:
-        by_unit[find_unit(hour)].append(cast("GroupCounts", table))
-    sums = [GroupCounts.merge(of_unit) for of_unit in by_unit.values()]
+        tables_by_unit[find_unit(hour)].append(cast("GroupCounts", table))
+    sums = [GroupCounts.merge(tables_of_unit) for tables_of_unit in tables_by_unit.values()]
     total = GroupCounts.merge(sums)
     members = comparison.members(monitor) if comparison in list_comparisons(monitor) else []
     limits = find_strictest_limits(members, RATIO)
@@ -334,8 +347,8 @@ def _measure_comparison(
         if isinstance(table, LabelledCells):
             cohort = _count_cohort(table, total)
             table = replace(table, cohort=cohort)
-            counted = zip(table.groups, cohort.sum(1).tolist(), strict=False)
-            labelled = {group.label: (of_group[1], of_group[0]) for group, of_group in counted}
+            counts = zip(table.groups, cohort.sum(1).tolist(), strict=False)
+            labelled = {group.label: (with_label, records) for group, (records, with_label) in counts}
         further += measure_table(
             data,
             comparison,
@@ -356,6 +369,7 @@ def _measure_comparison(
 
 
 def _count_cohort(labelled: LabelledCells, scored: GroupCounts) -> IntArray:
+    """Counts [groups + 1, outcomes, 2] scored records, and those with a label."""
     cohort = labelled.count_labels()
     position_of = {group.label: position for position, group in enumerate(scored.groups)}
     for position, group in enumerate(labelled.groups):

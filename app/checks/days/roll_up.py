@@ -43,6 +43,12 @@ OTHER_STRATA = (
 )
 
 
+QUIET_TIME = timedelta(minutes=5)
+"""Time without a change of a day's checks after which the day is added up."""
+
+log = structlog.get_logger(__name__)
+
+
 class Period(StrEnum):
     """The length of a roll-up's points, in UTC; weeks start on Monday (ISO 8601)."""
 
@@ -177,6 +183,7 @@ def _read_table(table: HourTable, *, has_strata: bool) -> Table:
 
 
 def find_period_start(hour: datetime, period: Period) -> datetime:
+    """Finds the start of the period that a full hour is in."""
     day = hour.replace(hour=0)
     match period:
         case Period.DAY:
@@ -190,7 +197,7 @@ def find_period_start(hour: datetime, period: Period) -> datetime:
 def _is_of_present_groups(
     comparison: Comparison, labels_and_roles: Sequence[tuple[str, str]], monitor: Monitor
 ) -> bool:
-    """Whether the groups of a table are those of the monitor now.
+    """Whether the groups of a table are those of the present monitor.
 
     Without a listed reference, a combination is a reference exactly if none of its values is monitored.
     """
@@ -225,12 +232,6 @@ def _is_of_present_groups(
             if counted_values != monitored_values | reference_values:
                 return False
     return True
-
-
-QUIET_TIME = timedelta(minutes=5)
-"""Time without a change of a day's checks after which the day is added up."""
-
-log = structlog.get_logger(__name__)
 
 
 def add_up_next_day(session: Session, *, now: datetime, quiet_time: timedelta = QUIET_TIME) -> bool:
