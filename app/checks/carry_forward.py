@@ -32,15 +32,17 @@ have none.
 
 @frozen
 class CarriedFigures:
+    """Results of an earlier check, as a later one stores them."""
+
     window: JsonObject
     measurements: tuple[Measurement, ...]
     tables: tuple[StoredTable, ...]
 
 
 def find_earlier_check(session: Session, subject: Subject) -> CheckRun | None:
-    """None if the window must be read.
+    """Finds the check that measured the newest figures; None if the window must be read.
 
-    The window must be read for a range; after a change of monitor, revision, schema, or settings of
+    It must be read for a range; after a change of monitor, revision, schema, or settings of
     `describe_setting`; and for a requested check if the model refused records in the earlier one.
     """
     check = subject.check
@@ -63,8 +65,7 @@ def find_earlier_check(session: Session, subject: Subject) -> CheckRun | None:
 
 
 def still_holds(reader: ArrowReader, subject: Subject, earlier: CheckRun) -> bool:
-    """Whether nothing was logged or corrected after the earlier span, and the earlier check would read the
-    same rows today.
+    """Whether nothing was logged after the earlier span, and the earlier check would read the same rows now.
 
     Imports and late writes add records where a check has read already.
     """
@@ -105,7 +106,7 @@ def make_fingerprint(subject: Subject, records: Window, labels: Window) -> JsonO
 
 
 def carry_forward(session: Session, subject: Subject, earlier: CheckRun) -> CarriedFigures:
-    """There are tables only if both spans begin together: then both checks have the same records."""
+    """Copies the earlier results to the subject's check; tables only if both spans begin together."""
     window = (earlier.window or {}) | {"copies_to_score": 0, "carried_from": earlier.id}
     tables: tuple[StoredTable, ...] = ()
     if _has_same_start(earlier, subject):

@@ -20,6 +20,7 @@ from ..calls.egress_policy import EgressPolicy
 from ..database.engine import Database, Sealer, arrow_reader
 from ..domain.check import CheckRun, CheckState, DataSet, Failure, Measurement, Progress
 from ..domain.deployment import PayloadTable
+from ..domain.monitor import Comparison
 from ..sources.stored.copy_answers import CounterfactualLines, store_targets
 from ..sources.stored.window_queries import match_pending_feedback, note_changed_hours
 from ..sources.tables.own_files import FlagFile
@@ -33,7 +34,7 @@ from .counting.count_files import CountedSpan, count_span
 from .counting.left_out_of_check import describe_left_out
 from .counting.tabulate import EVERYBODY, PeriodTables, list_measured_data, tabulate
 from .lease_queries import CHECK_POLICY, finish_check
-from .measure import convert_rows, find_gaps, measure_records, measure_table
+from .measure import build_measurements, find_gaps, measure_records, measure_table
 from .missing_and_corrected import count_not_stored
 from .result_queries import StoredTable, store_label_predictions, store_measurements, store_tables
 from .subject import Calls, Egress, ModelOfCheck, Report, Subject, Waiting, read_subject
@@ -60,9 +61,7 @@ from .window.window_records import CheckEvidence, read_evidence
 
 @frozen_by_name
 class FurtherResults:
-    """Results of mitigation, in addition to the check's own. `store` writes everything but tables and
-    measurements, for the check of that number.
-    """
+    """Results of mitigation. `store` writes all but tables and measurements for the check of that number."""
 
     tables: Sequence[PeriodTables] = ()
     measurements: Sequence[Measurement] = ()
@@ -171,8 +170,9 @@ def _check_logged_records(
 
 @frozen
 class _WindowContent:
-    """Records that were read, their description, and the source of copies (None: no endpoint). `counted` are
-    all records of the span, if they exceed the window.
+    """Records that were read, their description, and the source of copies (None: no endpoint).
+
+    `counted` are all records of the span, if they exceed the window.
     """
 
     evidence: CheckEvidence
@@ -189,23 +189,18 @@ def _read_files(
         subject.deployment, payload, subject.deployment.feedback, places, subject.check.batch
     )
     evidence = read_evidence(source, subject)
-    counts = (
-        count_span(source.counted, subject, report, places.engine)
-        if evidence.window.logged_in_span > evidence.window.own
-        else None
-    )
-    details = describe_window(subject, evidence) | (counts.describe() if counts else {})
+    details = describe_window(subject, evidence)
+    counts = None
+    if evidence.window.logged_in_span > evidence.window.own:
+        counts = count_span(source.counted, subject, report, places.engine)
+        details |= counts.describe()
     endpoint = subject.deployment.endpoint
-    copies = (
-        None
-        if endpoint is None
-        else FiledCopies(
-            replace(subject.deployment, endpoint=None), endpoint, source.files, source.answers, places.engine
-        )
-    )
-    return _WindowContent(
-        evidence, details, copies, counts, FlagFile.of(source.answers.folder, subject.check)
-    )
+    copies = None
+    if endpoint is not None:
+        deployment = replace(subject.deployment, endpoint=None)
+        copies = FiledCopies(deployment, endpoint, source.files, source.answers, places.engine)
+    flag_file = FlagFile.of(source.answers.folder, subject.check)
+    return _WindowContent(evidence, details, copies, counts, flag_file)
 
 
 def _measure_window(
@@ -225,11 +220,10 @@ def _measure_window(
     failure = None
     if deployment.endpoint and window.copies:
         try:
-            with closing(
-                ModelOfCheck(
-                    subject.check.trigger, deployment, deployment.endpoint, database=database, calls=calls
-                )
-            ) as model:
+            model = ModelOfCheck(
+                subject.check.trigger, deployment, deployment.endpoint, database=database, calls=calls
+            )
+            with closing(model):
                 scored = rescore(window.copies, model, subject, evidence)
                 predicted = predict_unscored(evidence.feedback, database, deployment, model)
             _require_outcomes(evidence, scored)
@@ -252,32 +246,24 @@ def _measure_window(
     report(Progress(step="computing the metrics"))
     labels = read_labels(subject, evidence.table.groupings, predicted.window, evidence.cohort)
     tables = tabulate(evidence, labels, subject.monitor, counts.tables if counts else None)
-    measurements = _measure_tables(subject, tables)
+    cells_by_comparison = _find_labelled_cells(tables)
+    everybody = cells_by_comparison.get(EVERYBODY)
+    if everybody is not None and everybody.cohort is not None:
+        details[LABELS_OF_SOME] = LabelCounts.of(everybody.cohort.sum(axis=0)).headline
     is_weighted = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
-    cells_by_comparison = {}
-    for table in tables:
-        cells = table.whole
-        if isinstance(cells, LabelledCells):
-            cells_by_comparison[table.comparison] = cells
-    if EVERYBODY in cells_by_comparison:
-        cohort = cells_by_comparison[EVERYBODY].cohort
-        if cohort is not None:
-            details[LABELS_OF_SOME] = LabelCounts.of(cohort.sum(axis=0)).headline
-    for rows in measure_records(subject, evidence, labels, report, has_all=counts is None):
-        judged_rows = rows
-        if rows.data is DataSet.LABELLED and rows.comparison in cells_by_comparison:
-            results = judge_labels(rows.measured, cells_by_comparison[rows.comparison])
-            judged_rows = replace(rows, measured=results)
-        figures = convert_rows(judged_rows, monitor=subject.monitor, at=subject.at)
-        measurements += remove_values(figures) if is_weighted else figures
+    measurements = _measure_tables(subject, tables)
+    for compared in measure_records(subject, evidence, labels, report, has_all=counts is None):
+        judged = compared
+        if compared.data is DataSet.LABELLED and compared.comparison in cells_by_comparison:
+            figures = judge_labels(compared.figures, cells_by_comparison[compared.comparison])
+            judged = replace(compared, figures=figures)
+        of_records = build_measurements(judged, monitor=subject.monitor, at=subject.at)
+        measurements += remove_values(of_records) if is_weighted else of_records
     for gap in find_gaps(subject, evidence, labels, has_all=counts is None):
-        measurements += convert_rows(gap, monitor=subject.monitor, at=subject.at)
+        measurements += build_measurements(gap, monitor=subject.monitor, at=subject.at)
 
-    report(
-        Progress(
-            step="computing what mitigation would change" if window.flag_file is None else "flagging records"
-        )
-    )
+    step_name = "computing what mitigation would change" if window.flag_file is None else "flagging records"
+    report(Progress(step=step_name))
     further = step(subject, evidence, labels, database)
     if is_weighted:
         further = replace(further, tables=(), measurements=remove_values(further.measurements))
@@ -317,6 +303,15 @@ def _report_too_few(subject: Subject, window: _WindowContent) -> Findings:
     )
 
 
+def _find_labelled_cells(tables: Sequence[PeriodTables]) -> dict[Comparison, LabelledCells]:
+    cells_by_comparison = {}
+    for table in tables:
+        cells = table.whole
+        if isinstance(cells, LabelledCells):
+            cells_by_comparison[table.comparison] = cells
+    return cells_by_comparison
+
+
 def _measure_tables(subject: Subject, tables: Sequence[PeriodTables]) -> list[Measurement]:
     measurements = []
     for table in tables:
@@ -334,6 +329,7 @@ def _measure_tables(subject: Subject, tables: Sequence[PeriodTables]) -> list[Me
 
 
 def _require_outcomes(evidence: CheckEvidence, answers: RescoredCopies) -> None:
+    """Raises ScoringFailed if the model took no copy into a group, or gave no outcome of the monitor."""
     for copies in evidence.copies:
         needed = copies.needed.sum(axis=0)
         if ((needed > 0) & (copies.refused.sum(axis=0) == needed)).any():

@@ -36,10 +36,7 @@ VERDICT_WORDS: Mapping[str | None, str] = {
 
 @frozen_by_name
 class WordedFigure:
-    """A figure in words: `sentence` says its value, `statements` say how sure it is.
-
-    `disadvantaged` is the side at a disadvantage, if any.
-    """
+    """Figure in words: `sentence` says its value, `statements` say how sure it is."""
 
     measurement: Measurement
     group: str
@@ -88,7 +85,7 @@ class Headline:
 def list_headlines(
     measurements: Sequence[Measurement], window: JsonObject | None = None
 ) -> tuple[Headline, ...]:
-    """Headlines in the monitor's order, intersections last.
+    """Lists headlines in the monitor's order, intersections last.
 
     The check's `window` says which attributes the model does not see.
     """
@@ -169,6 +166,7 @@ def word_figure(measurement: Measurement) -> WordedFigure:
 
 
 def summarize_headlines(headlines: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
+    """Lists the attributes with figures of each verdict, the gravest verdict first."""
     summary: list[tuple[str | None, list[str]]] = []
     for verdict in GRAVEST:
         attributes = []

@@ -1,4 +1,4 @@
-"""Shapes of the views of one check, and their groups from measurements and count tables.
+"""Views of one check, and their groups, which are made of measurements and count tables.
 
 Source: spec of the fairness check, section 12.
 """
@@ -123,6 +123,8 @@ class GroupShare:
 
 @frozen_by_name
 class Change:
+    """Figure before and after mitigation, and the figure of the change."""
+
     before: Measurement
     after: Measurement | None
     change: Measurement | None
@@ -148,8 +150,7 @@ class MitigatedOut(Out):
 
 @frozen_by_name
 class AttributeView:
-    """One comparison in a view. `groups` are in the monitor's order, `pooled` the monitored, then the
-    reference group; without them `reason` says why.
+    """One comparison in a view: its `groups` in the monitor's order, and both sides `pooled`, else the reason.
 
     `worst` is the comparison furthest out. `perturbed_records` are copies (None: not perturbed),
     `unclassified_copies` those in neither outcome list. `notes` say what copies mean where the model does not
@@ -205,10 +206,13 @@ class CheckView:
 
 
 ShareSubject = tuple[Scope, str | None]
+"""Scope and group of a figure."""
 
 
 @frozen
 class GroupFigures:
+    """Outcomes and figures of one comparison, by their subjects."""
+
     outcomes: Mapping[ShareSubject, Outcomes]
     comparisons: Mapping[ShareSubject, Measurement]
     openscale: Mapping[ShareSubject, Measurement]
@@ -227,6 +231,7 @@ def collect_figures(
     counted_as: str = "favourable",
     openscale: Iterable[Measurement] = (),
 ) -> GroupFigures:
+    """Collects figures; favourable outcomes are called `counted_as` in the details of the rates."""
     return GroupFigures(
         {(figure.scope, figure.group): _read_outcomes(figure, counted_as) for figure in rates},
         index_by_subject(comparisons),
@@ -244,11 +249,11 @@ def divide_shares(
     """Builds the view of a comparison from its tables and figures; `after` are those after mitigation."""
     table = stored.whole
     additional = stored.additional
-    counts = count_own_outcomes(table)
+    counts = count_outcomes(table)
     # Earlier hours may have had other groups: their counts are put in the order of the whole table.
     earlier = {
         group.label: outcomes
-        for group, outcomes in zip(additional.groups, count_own_outcomes(additional), strict=True)
+        for group, outcomes in zip(additional.groups, count_outcomes(additional), strict=True)
     }
     ordered = [earlier.get(group.label, np.zeros(2, np.int64)) for group in table.groups]
     earlier_counts = np.array(ordered, dtype=np.int64).reshape(len(table.groups), 2)
@@ -292,13 +297,13 @@ def divide_shares(
     )
 
 
-def count_own_outcomes(table: Table) -> IntArray:
-    """Counts outcomes [groups, 2] (unfavourable, favourable) without copies, before mitigation."""
+def count_outcomes(table: Table) -> IntArray:
+    """Counts outcomes [groups, 2] (unfavourable, favourable) of records, without copies or mitigation."""
     if isinstance(table, GroupCounts):
         return table.counts
     outcomes = cast("CounterfactualCells | MitigatedCells", table).outcomes
-    own_outcomes: IntArray = outcomes.reshape(len(table.groups), 2, -1).sum(axis=2)
-    return own_outcomes
+    counts: IntArray = outcomes.reshape(len(table.groups), 2, -1).sum(axis=2)
+    return counts
 
 
 def _read_outcomes(figure: Measurement, counted_as: str) -> Outcomes:

@@ -1,4 +1,4 @@
-"""Stored tables and measurements of the views of one check, the records that it read, and notes on them."""
+"""Stored tables and figures of one check, the part of the log that it read, and notes on both."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -37,12 +37,45 @@ _NO_OUTCOMES = OutcomeRule(favourable=(), unfavourable=())
 
 WindowPart = Literal["span", "additional"]
 
+CheckRecords = Mapping[str, JsonObject]
+"""Counted and left out records, by data set and label of the comparison."""
+
+_DATA_SETS = (
+    select(func.array_agg(CheckTableRow.data.distinct()))
+    .where(CheckTableRow.check_no == CheckRow.no)
+    .scalar_subquery()
+)
+
+SAMPLED_OUT = (
+    "Sampled at {rate}: the programs that log left {records} of the hours from {start} to {end} UTC out on "
+    "purpose. Every figure and every number of records is of those that were logged."
+)
+REPRESENTED = (
+    "Sampled at {rate}: {records} represent {represented:,}. In rates and comparisons each counts for as "
+    "many as it represents; the intervals are as wide as those of {effective:,} records that all count "
+    "alike. Numbers of records are of those that were logged."
+)
+RATES_DIFFER = (
+    " The rates differ: figures that cannot allow for that are not computable, and evidence over time leaves "
+    "out the hours in which they differ."
+)
+LOGGED_RATES_DIFFER = (
+    " The rates differ, so a logged record does not always represent the same number of decisions; "
+    "figures do not allow for that."
+)
+UNSEEN = (
+    "The model does not see {attribute}, and no correlated features are set for it: it answers every copy as "
+    "it answered the record, so the counterfactual figures say nothing that those as logged do not."
+)
+SEEN_THROUGH_FEATURES = (
+    "The model does not see {attribute}. Its copies take {features} from training records of the other "
+    "group, so counterfactual figures measure what goes through these features."
+)
+
 
 @frozen
 class StoredParts:
-    """Count table of the window, and that of its earlier hours alone (`additional`); `cells` are the tables
-    as stored.
-    """
+    """Count table of the `whole` window, and of its `additional` records; `cells` are as stored."""
 
     whole: Table
     additional: Table
@@ -51,8 +84,7 @@ class StoredParts:
 
 @frozen
 class CountedCheck:
-    """A check, and the one that counted its records (`origin`): itself, unless its figures are carried
-    forward.
+    """A check, and the one that measured its figures: itself, unless they are carried forward.
 
     `data_sets` are those that have tables.
     """
@@ -75,9 +107,6 @@ class CountedCheck:
         return Span(start=floor_to_hour(start), end=floor_to_hour(span.end - timedelta.resolution) + HOUR)
 
 
-CheckRecords = Mapping[str, JsonObject]
-
-
 @frozen
 class CheckSource:
     """Everything stored that the views of a check show: tables, figures, records left out."""
@@ -96,13 +125,13 @@ class CheckSource:
         return self.records.get(data.value, {}).get(comparison.label)
 
     def list_comparisons(self) -> list[Comparison]:
-        with_tables = [comparison for data, comparison in self.tables if data is DataSet.AS_LOGGED]
-        with_figures = dict.fromkeys(
+        """Lists comparisons of logged records: combinations last, else in the order of the stored figures."""
+        measured = dict.fromkeys(
             figure.comparison for figure in self.figures if figure.data is DataSet.AS_LOGGED
         )
-        order = {comparison: position for position, comparison in enumerate(with_figures)}
+        order = {comparison: position for position, comparison in enumerate(measured)}
         return sorted(
-            with_tables,
+            (comparison for data, comparison in self.tables if data is DataSet.AS_LOGGED),
             key=lambda comparison: (
                 comparison.is_combination,
                 order.get(comparison, len(order)),
@@ -120,6 +149,7 @@ class CheckSource:
     def list_or_measure(
         self, data: DataSet, comparison: Comparison, metric: str, table: Table | None = None
     ) -> list[Measurement]:
+        """Lists the stored figures; without any, measures them on the table, by default the stored one."""
         stored = self.tables.get((find_table_data(data), comparison))
         if table is None and stored:
             table = stored.whole
@@ -129,6 +159,7 @@ class CheckSource:
         return self.measure(data, comparison, metric, table)
 
     def measure(self, data: DataSet, comparison: Comparison, metric: str, table: Table) -> list[Measurement]:
+        """Measures a metric on the table, by the limits of the present monitor."""
         check = self.counted.check
         stored = self.tables.get((data, comparison))
         revisions = merge_revisions(() if stored is None else stored.cells)
@@ -146,13 +177,6 @@ class CheckSource:
             replace(measurement, carried_forward=is_carried)
             for measurement in explain_not_scored(measurements, self.window)
         ]
-
-
-_DATA_SETS = (
-    select(func.array_agg(CheckTableRow.data.distinct()))
-    .where(CheckTableRow.check_no == CheckRow.no)
-    .scalar_subquery()
-)
 
 
 def read_counted_check(session: Session, check: CheckRun) -> CountedCheck:
@@ -177,12 +201,14 @@ def _find_origin(check: CheckRun, counted: Mapping[str, CountedCheck]) -> Counte
 
 @frozen
 class PresentChecks:
+    """Newest check with figures, and the check that is queued or running."""
+
     newest: CountedCheck | None
     under_way: CheckRun | None
 
 
 def read_present(session: Session, deployment_no: int, newest_no: int | None) -> PresentChecks:
-    """`newest_no` is that of the newest check with figures; one statement."""
+    """Reads both in one statement; `newest_no` is the number of the newest check with figures."""
     carried_from = select(CheckRow.window["carried_from"].astext).where(CheckRow.no == newest_no)
     is_present = or_(
         CheckRow.no.in_((newest_no, select_under_way(deployment_no))),
@@ -199,9 +225,7 @@ def read_present(session: Session, deployment_no: int, newest_no: int | None) ->
 
 
 def read_left_out(counted: CountedCheck, lost: MissingRecords) -> CheckRecords:
-    """Counted and left out records of the check's figures, with the `lost` ones of its hours, which were
-    never stored.
-    """
+    """Returns the check's counted and left out records, with the `lost` ones, which were never stored."""
     counts = {
         "rejected": lost.rejected,
         "dropped": lost.not_received,
@@ -248,8 +272,7 @@ def read_check_source(
 
 @frozen
 class CheckWindow:
-    """The piece of the log that a check read: the span's newest records, and those right before it where they
-    were too few.
+    """Part of the log that a check read: the span's newest records, and those right before it if too few.
 
     The window holds records of one schema version (None: of all) back to `oldest` (None: it holds none).
     """
@@ -259,6 +282,7 @@ class CheckWindow:
     oldest: RecordPlace | None
 
     def find_part(self, record: StoredRecord) -> WindowPart | None:
+        """Finds the part that a record is in; None outside the window."""
         oldest = self.oldest
         at = record.logged_at
         is_read = at < self.span.end and self.version in (None, record.schema_version)
@@ -268,8 +292,7 @@ class CheckWindow:
 
 
 def read_window_of_check(session: Session, deployment_no: int, check_id: str | None) -> CheckWindow | None:
-    """Reads the window of the check's figures, None if no check is named; of a check carried forward, that of
-    its origin.
+    """Reads the window of the check that measured the figures; None if no check is named.
 
     The window is found by times and counts: records placed into past hours after the check are taken for its
     own.
@@ -301,25 +324,6 @@ def read_window_of_check(session: Session, deployment_no: int, check_id: str | N
     return CheckWindow(span, version, oldest or RecordPlace(since, 0))
 
 
-SAMPLED_OUT = (
-    "Sampled at {rate}: the programs that log left {records} of the hours from {start} to {end} UTC out on "
-    "purpose. Every figure and every number of records is of those that were logged."
-)
-REPRESENTED = (
-    "Sampled at {rate}: {records} represent {represented:,}. In rates and comparisons each counts for as "
-    "many as it represents; the intervals are as wide as those of {effective:,} records that all count "
-    "alike. Numbers of records are of those that were logged."
-)
-RATES_DIFFER = (
-    " The rates differ: figures that cannot allow for that are not computable, and evidence over time leaves "
-    "out the hours in which they differ."
-)
-LOGGED_RATES_DIFFER = (
-    " The rates differ, so a logged record does not always represent the same number of decisions; "
-    "figures do not allow for that."
-)
-
-
 def list_notes_of_check(session: Session, counted: CountedCheck, attribute: str | None) -> tuple[str, ...]:
     lost = count_lost(session, counted)
     logged = read_left_out(counted, lost).get(DataSet.AS_LOGGED.value, {})
@@ -332,6 +336,7 @@ def list_notes_of_check(session: Session, counted: CountedCheck, attribute: str 
 
 
 def list_notes_on_records(counted: CountedCheck, lost: MissingRecords) -> tuple[str, ...]:
+    """Lists notes on sampling, on corrections since, and on values that look alike."""
     sampling = counted.window.get(SAMPLING)
     hours = counted.hours
     start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
@@ -364,17 +369,8 @@ def _describe_rates(lowest: float, highest: float) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-UNSEEN = (
-    "The model does not see {attribute}, and no correlated features are set for it: it answers every copy as "
-    "it answered the record, so the counterfactual figures say nothing that those as logged do not."
-)
-SEEN_THROUGH_FEATURES = (
-    "The model does not see {attribute}. Its copies take {features} from training records of the other "
-    "group, so counterfactual figures measure what goes through these features."
-)
-
-
 def list_notes_on_unseen(window: JsonObject) -> dict[str, tuple[str, ...]]:
+    """Lists notes on attributes that the model does not see, by attribute."""
     correlated = window.get("correlated_features", {})
     notes: dict[str, tuple[str, ...]] = {
         name: (UNSEEN.format(attribute=name),)
