@@ -54,7 +54,7 @@ _UTC = ZoneInfo("UTC")
 
 @frozen_by_name
 class ReportRowMarks:
-    """Marks of a report's row: `outside` is tinted, `gaps` is a path at the bottom, the others are moments."""
+    """Marks of a report's row: `outside` is tinted, `gaps` is a path at the bottom, others are moments."""
 
     outside: Sequence[Span] = ()
     changes: Sequence[datetime] = ()
@@ -283,12 +283,6 @@ def _add_panel(
     drawing: Drawing, picture: PanelPicture, *, gaps: str, tint: str = "", titles: str = ""
 ) -> None:
     look = drawing.look
-    shades = {
-        "fair": look.fair,
-        "unwatched": look.suspected,
-        "suspected": look.suspected,
-        "unfair": look.unfair,
-    }
     thin = 'fill="none" stroke-width="1.2" vector-effect="non-scaling-stroke"'
     shapes = [
         (tint, f'fill="{look.unfair}" fill-opacity="0.12"'),
@@ -300,7 +294,7 @@ def _add_panel(
         (picture.hull, f'fill="{look.muted}" fill-opacity="0.22"'),
         (picture.limits, f'{thin} stroke="{look.text}" stroke-opacity="0.7" stroke-dasharray="4 4"'),
         (picture.line, f'{thin} stroke="{look.muted}"'),
-        *((path, f'fill="{shades.get(verdict, look.other)}"') for verdict, path in picture.bars),
+        *((path, f'fill="{look.shade(verdict)}"') for verdict, path in picture.bars),
         (picture.carried, f'fill="{look.surface}" stroke="{look.other}" vector-effect="non-scaling-stroke"'),
         (gaps, f'fill="{look.text}" transform="translate(0 {picture.height - GAP_HEIGHT:g})"'),
     ]
