@@ -14,7 +14,7 @@ from ..evidence.words import rank_gravity, say_state
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import RateComparison
 from ..statistics.e_values.state_words import capitalise
-from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Value, Verdict
+from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Value, Verdict
 from ..statistics.measures.worst_group import (
     Disadvantaged,
     find_disadvantaged,
@@ -35,9 +35,9 @@ _FAVOURABLE = "favourable"
 SHARED_RECORDS = "Checks share records: hours with few are topped up with earlier ones."
 """Said where verdicts of several checks are counted: they are no independent measurements."""
 
-_FROM_BEFORE = "it may have been so before: no earlier hour was counted with this monitor and model revision"
+CHOICE_OF_ATTRIBUTE = "The verdict allows for the choice among the groups of its attribute"
 
-Ends = tuple[float | None, float | None]
+_FROM_BEFORE = "it may have been so before: no earlier hour was counted with this monitor and model revision"
 
 
 @frozen_by_name
@@ -149,9 +149,6 @@ def word_forest(forest: Forest) -> ForestHeadline:
     )
 
 
-CHOICE_OF_ATTRIBUTE = "The verdict allows for the choice among the groups of its attribute"
-
-
 def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
     """Words the leading figure of a row; its interval allows for the choice among the forest's figures."""
     figure = row.leading
@@ -181,7 +178,7 @@ def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
 
 
 def word_figure(
-    row: ForestRow, figure: ForestFigure, names: GroupWords, *, ends: Ends | None = None
+    row: ForestRow, figure: ForestFigure, names: GroupWords, *, ends: Limits | None = None
 ) -> Clause:
     """Words a figure from the side at a disadvantage; only ratios of favourable outcomes are inverted.
 
@@ -232,7 +229,7 @@ def word_figure(
 
 
 def _find_disadvantaged(figure: ForestFigure) -> Disadvantaged | None:
-    """The check's value decides, also where the figure is of all hours."""
+    """Finds the side at a disadvantage by the check's value, also where the figure is of all hours."""
     measurement = figure.measurement
     return find_disadvantaged(
         CATALOGUE[measurement.metric], measurement.value, figure.limits, measurement.verdict
@@ -250,6 +247,7 @@ def _say_rates(measurement: Measurement, ratio: float, *, is_inverted: bool) -> 
 
 
 def say_windows(forest: Forest, row: ForestRow) -> Iterator[str]:
+    """Says of how many records the check's figure is, and the state over many hours."""
     if forest.check is not None and row.n is not None and row.n_reference is not None:
         at = forest.check.measured_at.astimezone(UTC)
         scored = (
@@ -272,6 +270,7 @@ def format_day(at: datetime, year: int | None) -> str:
 
 
 def count_verdicts(strip: Sequence[StripPoint], verdict: Verdict) -> str:
+    """Says `3 of the last 72 checks`."""
     if len(strip) == 1:
         return "the only check" if strip[0].verdict == verdict else "no check"
     # There may be more checks than those that are shown.
@@ -284,6 +283,7 @@ def share_records(strip: Sequence[StripPoint]) -> bool:
 
 
 def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
+    """Says the gravest state over time, what the verdict means, and how many outcomes a group is short of."""
     # The newest hour may be fair by chance, or have too few records.
     states = [
         (figure.evidence, other)

@@ -144,7 +144,7 @@ class Chart(NamedTuple):
 
 
 class Drawing:
-    """Chart that is filled from the top to `height`; the `gutter` at the left has numbers, at negative `x`."""
+    """Chart that is filled from the top to `height`; a `gutter` at the left has numbers, at negative `x`."""
 
     def __init__(
         self, title: str, notes: str, look: ThemeLook, *, gutter: int = 0, has_heading: bool = True

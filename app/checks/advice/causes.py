@@ -66,8 +66,6 @@ _CAUSE_OF_FAILURE = {
     Failure.TIMED_OUT: Cause.TIMED_OUT,
     Failure.OTHER: Cause.CHECK_FAILED,
 }
-
-
 _CAUSE_OF_STATE = {
     None: Cause.CHECK_DUE,
     CheckState.QUEUED: Cause.CHECK_QUEUED,
@@ -78,9 +76,7 @@ _CAUSE_OF_WORKERS = {WorkerState.SILENT: Cause.WORKER_SILENT, WorkerState.NEVER_
 
 @frozen_by_name
 class Outlook:
-    """Checks that are to come. `due_at` is None where the schedule is off or follows the files; `under_way`
-    is `queued`, `running` or None.
-    """
+    """Checks to come. `due_at` None: the schedule is off or follows files; `under_way`: queued or running."""
 
     workers: WorkersSeen
     due_at: datetime | None = None
@@ -113,7 +109,7 @@ class CauseFacts:
 
 
 def compute_next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
-    """Full hour, or midnight (UTC), at which the next check is queued; None if no time is known."""
+    """Computes the full hour, or midnight (UTC), after which the next check is queued; None if not known."""
     end = floor_to_hour(now - QUEUED_AFTER).astimezone(UTC) + HOUR
     match schedule:
         case Schedule.HOURLY:
@@ -143,8 +139,8 @@ def explain_first_check(entry: OverviewEntry, outlook: Outlook) -> CauseFacts:
 
 def explain_stale_figures(entry: OverviewEntry, success: Success, outlook: Outlook) -> CauseFacts:
     newest = entry.newest_record_at
-    nothing_came = newest is None or newest < success.measured_at
-    cause = Cause.RECORDS_STOPPED if nothing_came else _find_wait_cause(outlook)
+    has_stopped = newest is None or newest < success.measured_at
+    cause = Cause.RECORDS_STOPPED if has_stopped else _find_wait_cause(outlook)
     return CauseFacts(
         cause=cause,
         outlook=outlook,
@@ -154,9 +150,9 @@ def explain_stale_figures(entry: OverviewEntry, success: Success, outlook: Outlo
 
 
 def explain_ended_check(check: EndedCheck, outlook: Outlook) -> CauseFacts:
-    is_short = check.state is CheckState.INSUFFICIENT_DATA
+    has_too_few = check.state is CheckState.INSUFFICIENT_DATA
     return CauseFacts(
-        cause=Cause.TOO_FEW_RECORDS if is_short else _CAUSE_OF_FAILURE[check.failure or Failure.OTHER],
+        cause=Cause.TOO_FEW_RECORDS if has_too_few else _CAUSE_OF_FAILURE[check.failure or Failure.OTHER],
         outlook=outlook,
         stated_reason=check.reason,
         retry_at=check.next_attempt_at,
@@ -202,7 +198,7 @@ def explain_check(check: CheckRun, outlook: Outlook) -> CauseFacts:
         case CheckState.SUCCEEDED if check.failure is None:
             misspelled: Any = (check.window or {}).get(MISSPELLED)
             cause = Cause.GROUP_MISSPELLED if misspelled else Cause.MEASURED
-            stated_reason = misspelled and f"{'; '.join(misspelled)}."
+            stated_reason = f"{'; '.join(misspelled)}." if misspelled else None
         case CheckState.INSUFFICIENT_DATA:
             cause = Cause.TOO_FEW_RECORDS
         case CheckState.CANCELLED:

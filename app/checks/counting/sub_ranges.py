@@ -85,7 +85,7 @@ def count_sub_ranges(
     selected: RowSelection,
     repeats: IntArray | None = None,
 ) -> JsonObject:
-    """Counts the selected records by interval, as a member of a table; too narrow ranges have no intervals."""
+    """Counts the selected records by interval, as a member of a table; a narrow range has no intervals."""
     ranges = [
         (code, group, group.value)
         for code, group in enumerate(grouping.groups)

@@ -5,7 +5,7 @@ Series of one metric are read straight from the driver, for speed.
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self
 
 from psycopg.types.json import Jsonb
 from sqlalchemy import delete, insert, select, tuple_
@@ -232,21 +232,7 @@ class SeriesKey:
     until: datetime | None = None
 
 
-StoredPoint = tuple[
-    int,
-    str,
-    str | None,
-    float | None,
-    float | None,
-    float | None,
-    int,
-    str | None,
-    str | None,
-    bool,
-    float | None,
-    float | None,
-    int,
-]
+StoredPoint = tuple[Any, ...]
 """check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit,
 definition.
 
@@ -336,7 +322,7 @@ def read_stored_points(session: Session, deployment_no: int, key: SeriesKey) -> 
         of_attribute="attribute IS NULL" if key.attribute is None else "attribute = %(attribute)s",
         of_scopes="worst_of IS NOT NULL" if is_worst else "scope = ANY(%(scopes)s)",
     )
-    return cast("list[StoredPoint]", read_rows(session, statement, values))
+    return read_rows(session, statement, values)
 
 
 def read_ended_runs(

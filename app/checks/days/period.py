@@ -24,6 +24,7 @@ from ...domain.groups import GroupWords
 from ...domain.monitor import Comparison, Monitor, list_comparisons
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.group_labels import IntArray
+from ...statistics.intervals.verdicts import Limits
 from ...statistics.measures.period_figures import RATIO, PeriodFigure, measure_period
 from ...statistics.sentences.left_out import CountedRecords
 from ...statistics.tables.count_table import GroupCounts, LabelledCells
@@ -145,7 +146,7 @@ class PartComparison:
 
     comparison: Comparison
     records: CountedRecords
-    limits: tuple[float | None, float | None]
+    limits: Limits
     figures: Sequence[PeriodFigure]
     further: Sequence[Measurement] = ()
     labelled: Mapping[str, tuple[int, int]]
@@ -165,9 +166,8 @@ class PeriodPart:
 class PeriodSums:
     """Figures of a period, the newest part first; so many of its ended `hours` were `checked`.
 
-    Labels count that arrived before `labels_until`, and corrections that were made before it; `unplaced` hours
-    of labels do not say of which hours their records are. `stale` corrected values, by data, count as the
-    checks read them.
+    Labels and corrections count that were there before `labels_until`; `unplaced` hours of labels do not say
+    of which hours their records are. `stale` corrected values, by data, count as the checks read them.
     """
 
     span: Span

@@ -1,4 +1,4 @@
-"""Workers by their heartbeats, on the database's clock: without one no check runs and no alert is sent."""
+"""Workers by their heartbeats, on the database's clock, the address of the web service, and the database's name."""
 
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -12,12 +12,30 @@ from ...base.values import frozen_by_name
 from ...database.tables import ListenerRow, WorkerRow
 
 BEAT_SECONDS = 10
+"""Pause between two heartbeats of a worker."""
 
 SILENT_AFTER = timedelta(seconds=45)
 """Time without a heartbeat after which a worker counts as silent."""
 
 FORGOTTEN_AFTER = timedelta(hours=1)
 """Time without a heartbeat after which a worker's row is deleted."""
+
+RUNBOOK = "docs/operations/runbook.md#no-worker-answers"
+
+_SILENT = (
+    "No worker has answered since {since}. Checks and alerts wait; logging goes on, and nothing that "
+    "is logged is lost."
+)
+_NEVER_SEEN = (
+    "No worker has answered yet. Checks and alerts wait; logging goes on, and nothing that is logged is lost."
+)
+_START = "Start one with evenhand worker, or with evenhand serve, which runs one itself."
+_START_AGAIN = (
+    "The end of the worker's log says why it stopped. Start it again with evenhand worker or evenhand serve."
+)
+
+_LISTENER_NO = 1
+"""Number of the only row of its table."""
 
 
 class WorkerState(StrEnum):
@@ -32,6 +50,8 @@ class WorkerState(StrEnum):
 
 @frozen_by_name
 class WorkersSeen:
+    """Number of workers that answer, and the last heartbeat of any."""
+
     answering: int
     last_seen_at: datetime | None
 
@@ -43,7 +63,7 @@ class WorkersSeen:
 
 
 def record_beat(session: Session, worker_id: str) -> None:
-    """Also deletes workers that were silent for FORGOTTEN_AFTER."""
+    """Records a heartbeat, and deletes workers that were silent for `FORGOTTEN_AFTER`."""
     session.execute(
         insert(WorkerRow)
         .values(id=worker_id)
@@ -62,10 +82,8 @@ def read_workers_seen(session: Session, *, silent_after: timedelta = SILENT_AFTE
     return WorkersSeen(answering=answering, last_seen_at=last_seen_at)
 
 
-_LISTENER_NO = 1
-
-
 def record_listener(session: Session, exposed_on: str | None) -> None:
+    """Records that the web service starts; `exposed_on` is its address if other machines reach it."""
     values = {"exposed_on": exposed_on, "started_at": func.now()}
     session.execute(
         insert(ListenerRow)
@@ -88,23 +106,10 @@ def name_installation(session: Session) -> str | None:
         return None
 
 
-RUNBOOK = "docs/operations/runbook.md#no-worker-answers"
-
-_SILENT = (
-    "No worker has answered since {since}. Checks and alerts wait; logging goes on, and nothing that "
-    "is logged is lost."
-)
-_NEVER_SEEN = (
-    "No worker has answered yet. Checks and alerts wait; logging goes on, and nothing that is logged is lost."
-)
-_START = "Start one with evenhand worker, or with evenhand serve, which runs one itself."
-_START_AGAIN = (
-    "The end of the worker's log says why it stopped. Start it again with evenhand worker or evenhand serve."
-)
-
-
 @frozen_by_name
 class WorkerNotice:
+    """Sentence on workers that do not answer, and the step to take."""
+
     sentence: str
     next_step: str
 
@@ -124,5 +129,6 @@ def choose_notice(workers: WorkersSeen) -> WorkerNotice | None:
 
 
 def describe_silence(workers: WorkersSeen) -> str | None:
+    """Says since when no worker answers; None while one does."""
     notice = choose_notice(workers)
     return f"{notice.sentence.partition('. ')[0]}." if notice else None

@@ -91,7 +91,7 @@ class FigureCount:
 
 @frozen_by_name
 class Explanation:
-    """Words that explain a figure; `convention` says what sign or size mean, `caution` that records are few."""
+    """Words that explain a figure: `convention` says what sign or size mean, `caution` why it may mislead."""
 
     title: str
     formula: str

@@ -150,7 +150,7 @@ class MitigatedOut(Out):
 
 @frozen_by_name
 class AttributeView:
-    """One comparison in a view: its `groups` in the monitor's order, and both sides `pooled`, else the reason.
+    """One comparison in a view: `groups` in the monitor's order, both sides `pooled`, else the reason.
 
     `worst` is the comparison furthest out. `perturbed_records` are copies (None: not perturbed),
     `unclassified_copies` those in neither outcome list. `notes` say what copies mean where the model does not
