@@ -149,7 +149,7 @@ CONDITIONS = {
 
 @frozen_by_name
 class RuleContent:
-    """`channels` are the ids of those that are notified; `remind_after_hours` None = never."""
+    """Rule as people state it; `channels` are ids, `remind_after_hours` None: never."""
 
     name: str
     condition: Condition
@@ -274,7 +274,7 @@ class Alert:
 
     @property
     def first(self) -> AlertFigure:
-        """Of all figures where none is open."""
+        """The open figure that began first; of all figures if none is open."""
         open_figures = [figure for figure in self.figures if figure.ended_at is None]
         return min(open_figures or self.figures, key=lambda figure: figure.since)
 
@@ -305,6 +305,7 @@ class Alert:
         return any((figure.metric, figure.data) == (metric, data) for figure in self.figures)
 
     def find(self, kind: RuleKind) -> AlertFigure | None:
+        """Finds the first figure of a rule of that kind."""
         return next((figure for figure in self.figures if figure.kind is kind), None)
 
 

@@ -91,7 +91,7 @@ class Details:
         return replace(self, **changes)
 
     def to_json(self) -> JsonObject:
-        """In the order in which Postgres keeps the members."""
+        """Writes the members in the order in which Postgres keeps them."""
         members = {
             name: getattr(self, attribute)
             for name, attribute in _FIELDS.items()
@@ -103,7 +103,7 @@ class Details:
         return _order_as_jsonb(members)
 
     def name_of(self, side: Side) -> str | None:
-        """Name for sentences; None in details of the first releases."""
+        """Returns the name of a side for sentences; None in details of the first releases."""
         name = self.monitored if side == "monitored" else self.reference
         return BLANK_GROUP if name == "" else name
 
@@ -111,7 +111,7 @@ class Details:
         return self.monitored_counts if side == "monitored" else self.reference_counts
 
     def records_of(self, side: Side) -> int | None:
-        """With an outcome, without copies; None if their number is not stored."""
+        """Returns the number of records with an outcome, without copies; None if it is not stored."""
         counts = self.counts_of(side)
         numbers = (counts.get(name) for name in ("own_n", "original_n", "n"))
         return next((round(number) for number in numbers if number is not None), None)
@@ -127,10 +127,11 @@ _FIELDS = {
 def _order_as_jsonb(members: Mapping[str, object]) -> JsonObject:
     # JSONB keeps shorter names first, then compares bytes.
     names = sorted(members, key=lambda name: (len(name.encode()), name.encode()))
-    return {
-        name: _order_as_jsonb(nested) if isinstance(nested := members[name], Mapping) else nested
-        for name in names
-    }
+    ordered: JsonObject = {}
+    for name in names:
+        member = members[name]
+        ordered[name] = _order_as_jsonb(member) if isinstance(member, Mapping) else member
+    return ordered
 
 
 class CheckState(StrEnum):
@@ -251,11 +252,11 @@ class WindowCounts:
 
     @classmethod
     def of(cls, window: Mapping[str, object] | None) -> "WindowCounts":
-        stored = {name: count for name, count in (window or {}).items() if isinstance(count, int)}
+        counts = {name: count for name, count in (window or {}).items() if isinstance(count, int)}
         return cls(
-            records=stored["records"] + stored.get("additional_records", 0) if "records" in stored else None,
-            unclassified=stored.get("unclassified_records"),
-            needed=stored.get("min_records"),
+            records=counts["records"] + counts.get("additional_records", 0) if "records" in counts else None,
+            unclassified=counts.get("unclassified_records"),
+            needed=counts.get("min_records"),
         )
 
 
@@ -298,6 +299,7 @@ class CheckRun:
 
 
 PRESENT_TRIGGERS = (Trigger.SCHEDULE, Trigger.REQUEST, Trigger.FILES, Trigger.MODEL)
+"""Triggers of checks whose figures are the present ones: all but requested ranges."""
 
 
 @frozen_by_name

@@ -79,7 +79,7 @@ class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComparedGroups(msgspec.Struct, frozen=True, kw_only=True):
-    """Both sides of a figure: the reference's label, numbers of records, and favourable ones of the reference."""
+    """Both sides of a figure: the reference's label, and numbers of records, its favourable ones too."""
 
     reference: str | None
     monitored_records: int | None

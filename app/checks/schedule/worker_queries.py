@@ -1,4 +1,4 @@
-"""Workers by their heartbeats, on the database's clock, the address of the web service, and the database's name."""
+"""Heartbeats of workers, on the database's clock; the web service's address, and the database's name."""
 
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
