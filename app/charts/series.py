@@ -193,7 +193,7 @@ def _group_points(
             points.pop()
         newest_runs[subject] = run
         # By position: by name it takes three times as long, and a year has thousands.
-        points.append(SeriesPoint(run.span_end, *row[3:10], run.id, *row[10:]))
+        points.append(SeriesPoint._make((run.span_end, *row[3:10], run.id, *row[10:])))
     return points_by_subject
 
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import NamedTuple, cast
 from zoneinfo import ZoneInfo
 
@@ -229,10 +230,35 @@ def read_period(
         "mixed_revisions": sum(row.records or 0 for row in rows_by_hour.values() if row.is_mixed),
     }
     hours = (span.end - span.start) // HOUR
+    find_unit = partial(_find_unit, zone=None if hours <= HOURS_OF_DAY else zone)
+    parts = _measure_parts(monitor, tables, span, find_unit)
+    if logged is not None:
+        counted = sum(part.records for part in parts)
+        left_out["not_checked"] = max(0, logged - counted - sum(left_out.values()))
+    parts = _add_left_out(parts, left_out, monitor)
+    return PeriodSums(
+        span=span,
+        zone=zone,
+        hours=hours,
+        checked=len(rows_by_hour),
+        parts=sorted(parts, key=lambda part: (part.hours[-1], part.hours[0]), reverse=True),
+        labels_until=labels_until,
+        unplaced=len({row.hour for row in rows if row.data is DataSet.LABELLED and PIECES not in row.cells}),
+        stale=stale,
+    )
 
-    def find_unit(hour: datetime) -> datetime | date:
-        return hour if hours <= HOURS_OF_DAY else hour.astimezone(zone).date()
 
+def _find_unit(hour: datetime, zone: ZoneInfo | None) -> datetime | date:
+    """Finds the unit that an hour is in: its day in the zone, without one the hour itself."""
+    return hour if zone is None else hour.astimezone(zone).date()
+
+
+def _measure_parts(
+    monitor: Monitor,
+    tables: Mapping[PartKey, Mapping[Comparison, _HourTables]],
+    span: Span,
+    find_unit: Callable[[datetime], datetime | date],
+) -> list[PeriodPart]:
     parts = []
     for key, part_tables in tables.items():
         counted = sorted({hour for by_data in part_tables.values() for hour, _ in by_data[DataSet.AS_LOGGED]})
@@ -248,34 +274,25 @@ def read_period(
         records = max((comparison.records.of for comparison in comparisons), default=0)
         parts.append(PeriodPart(key=key, hours=counted, records=records, comparisons=comparisons))
     # A revision without traffic must not decide.
-    parts = [part for part in parts if part.records] or parts
+    return [part for part in parts if part.records] or parts
+
+
+def _add_left_out(
+    parts: Sequence[PeriodPart], left_out: Mapping[str, int], monitor: Monitor
+) -> list[PeriodPart]:
+    """Adds the records of no known group that the figures leave out, and those of the other parts."""
+    placeholders = {"newest": f"{monitor.max_records:,} of an hour"}
+    name = GroupWords.of(monitor).label
     total = sum(part.records for part in parts)
-    if logged is not None:
-        left_out["not_checked"] = max(0, logged - total - sum(left_out.values()))
-    names = GroupWords.of(monitor)
-    texts = {"newest": f"{monitor.max_records:,} of an hour"}
-    for position, part in enumerate(parts):
-        ungrouped = left_out | {"other_part": total - part.records}
-        comparisons = [
-            replace(
-                comparison,
-                records=replace(comparison.records.add_ungrouped(**ungrouped), words=texts).named(
-                    names.label
-                ),
-            )
-            for comparison in part.comparisons
-        ]
-        parts[position] = replace(part, comparisons=comparisons)
-    return PeriodSums(
-        span=span,
-        zone=zone,
-        hours=hours,
-        checked=len(rows_by_hour),
-        parts=sorted(parts, key=lambda part: (part.hours[-1], part.hours[0]), reverse=True),
-        labels_until=labels_until,
-        unplaced=len({row.hour for row in rows if row.data is DataSet.LABELLED and PIECES not in row.cells}),
-        stale=stale,
-    )
+    completed = []
+    for part in parts:
+        ungrouped = {**left_out, "other_part": total - part.records}
+        comparisons = []
+        for comparison in part.comparisons:
+            records = replace(comparison.records.add_ungrouped(**ungrouped), words=placeholders)
+            comparisons.append(replace(comparison, records=records.named(name)))
+        completed.append(replace(part, comparisons=comparisons))
+    return completed
 
 
 def _read_hours(session: Session, deployment_no: int, span: Span, *data: DataSet) -> list[_HourRow]:
