@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
 
-from ..base.values import frozen_by_name
+from ..base.values import frozen, frozen_by_name
 from ..checks.views.explain_figure import describe_measurement
 from ..domain.check import SIDES, DataSet, Measurement
 from ..domain.groups import GroupWords
@@ -40,7 +40,7 @@ CHOICE_OF_ATTRIBUTE = "The verdict allows for the choice among the groups of its
 _FROM_BEFORE = "it may have been so before: no earlier hour was counted with this monitor and model revision"
 
 
-@frozen_by_name
+@frozen
 class ForestHeadline:
     """Headline about a row, or None. `rest` completes `lead`; `age` says that figures are old.
 
@@ -85,24 +85,24 @@ class Clause:
 def word_forest(forest: Forest) -> ForestHeadline:
     """Words the gravest row; the sentence is true also where nothing is judged, and without a row."""
     if forest.check is None:
-        return ForestHeadline(lead=NO_FIGURES)
+        return ForestHeadline(NO_FIGURES)
     age = tuple(_say_age(forest))
     title = CATALOGUE[forest.metric].title if forest.metric in CATALOGUE else forest.metric
     if not forest.rows:
         return ForestHeadline(
-            lead=f"The check did not measure the {title.lower()} of any group", parts=age, age=age
+            f"The check did not measure the {title.lower()} of any group", parts=age, age=age
         )
     row = forest.rows[0]
     measurement = row.leading.measurement
     if measurement.value is None:
         lead = f"{title} of {row.name} cannot be computed: {measurement.reason or 'no reason is known'}"
-        return ForestHeadline(lead=lead, parts=age, age=age, row=row)
+        return ForestHeadline(lead, parts=age, age=age, row=row)
     if row.verdict is Verdict.INSUFFICIENT_DATA:
         sizes = (
             f"records of {row.name}: {row.n}, of {row.reference_name}: {row.n_reference}; fewer than "
             f"{MINIMUM_GROUP_SIZE} on a side"
         )
-        return ForestHeadline(lead="No comparison has a verdict", parts=(sizes, *age), age=age, row=row)
+        return ForestHeadline("No comparison has a verdict", parts=(sizes, *age), age=age, row=row)
 
     clause = allow_for_choice(forest, row)
     if row.leading.statement is not None:
@@ -113,7 +113,7 @@ def word_forest(forest: Forest) -> ForestHeadline:
         check_note = f"The newest check alone: {clause.text} ({clause.interval or clause.own_interval})"
         remarks = (check_note, clause.note, *map(capitalise, _say_shortfall(forest, row)))
         return ForestHeadline(
-            lead=lead,
+            lead,
             rest=statement.sentence.removeprefix(lead),
             note=". ".join(remark for remark in remarks if remark),
             parts=age,
@@ -138,7 +138,7 @@ def word_forest(forest: Forest) -> ForestHeadline:
     else:
         lead = capitalise(clause.text)
     return ForestHeadline(
-        lead=lead,
+        lead,
         interval=clause.interval,
         own=clause.own_interval or clause.interval,
         note=clause.note,

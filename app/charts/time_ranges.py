@@ -105,11 +105,11 @@ class RangeChoice:
                 raise InvalidInput(
                     "from", f"must lie before {'to' if self.end else 'now'}, {write_moment(end)}"
                 )
-            return Span(start=self.start, end=end)
+            return Span(self.start, end)
         preset = self.preset or usual
         if preset is RangePreset.ALL and oldest is not None and oldest < now:
-            return Span(start=floor_to_hour(oldest), end=now)
-        return Span(start=floor_to_hour(now) - LENGTHS.get(preset, LENGTHS[USUAL_PRESET]), end=now)
+            return Span(floor_to_hour(oldest), now)
+        return Span(floor_to_hour(now) - LENGTHS.get(preset, LENGTHS[USUAL_PRESET]), now)
 
 
 def choose_usual_preset(oldest: datetime | None, now: datetime) -> RangePreset:
@@ -179,7 +179,7 @@ def find_period_before(span: Span) -> Span | None:
     length = span.end - span.start
     if span.start - datetime.min.replace(tzinfo=UTC) < length:
         return None
-    return Span(start=span.start - length, end=span.start)
+    return Span(span.start - length, span.start)
 
 
 def choose_picture_step(span: Span, limit: int) -> timedelta:

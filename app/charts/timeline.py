@@ -330,13 +330,13 @@ def _find_earlier(
                 return None, "No check up to the end of this time was of another model revision."
             revision, last = previous
             # At most as long as the range, and not before the revision came into use.
-            period = find_period_before(Span(start=last, end=last + (span.end - span.start)))
+            period = find_period_before(Span(last, last + (span.end - span.start)))
             start = last if period is None else period.start
             revision_before = read_revision_before(session, deployment_no, last)
             if revision_before is not None:
                 start = max(start, revision_before[1])
             return EarlierTime(
-                kind=kind, span=Span(start=start, end=last), shift=span.end - last, revision=revision
+                kind=kind, span=Span(start, last), shift=span.end - last, revision=revision
             ), None
 
 
@@ -348,7 +348,7 @@ def _read_steps(
     days = cut_to_days(span)
     head, tail = (
         read_figure_steps(session, deployment_no, part, DAY, *selections) if part.start < part.end else []
-        for part in (Span(start=span.start, end=days.start), Span(start=days.end, end=span.end))
+        for part in (Span(span.start, days.start), Span(days.end, span.end))
     )
     return [*head, *read_figure_days(session, deployment_no, days, *selections), *tail]
 

@@ -76,9 +76,7 @@ class RangeIn(In):
         return self
 
     def span(self) -> Span | None:
-        return (
-            None if self.from_ is None or self.to is None else Span(start=_utc(self.from_), end=_utc(self.to))
-        )
+        return None if self.from_ is None or self.to is None else Span(_utc(self.from_), _utc(self.to))
 
 
 class CheckIn(RangeIn):

@@ -72,7 +72,7 @@ def still_holds(reader: ArrowReader, subject: Subject, earlier: CheckRun) -> boo
     deployment = subject.deployment
     span = earlier.span
     window = earlier.window or {}
-    if is_logged_between(reader, deployment.no, Span(start=span.end, end=subject.check.span.end)):
+    if is_logged_between(reader, deployment.no, Span(span.end, subject.check.span.end)):
         return False
     query = WindowQuery(deployment.no, deployment.schema, ())
     is_full = _has_same_start(earlier, subject) and window["records"] == subject.monitor.max_records

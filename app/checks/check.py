@@ -119,14 +119,14 @@ def perform_check(
         Unavailable: the database is not available any more.
     """
     subject = read_subject(check, database, sealer)
-    report(Progress(step="reading the window"))
+    report(Progress("reading the window"))
     calls = Calls(egress, report, waiting)
     if subject.deployment.payload:
         window = _read_files(subject, subject.deployment.payload, places, report)
         findings = _measure_window(subject, window, database, calls, further)
     else:
         findings = _check_logged_records(subject, database, calls, further)
-    report(Progress(step="storing the result"))
+    report(Progress("storing the result"))
     _store(subject, findings, database)
 
 
@@ -243,7 +243,7 @@ def _measure_window(
         subject, evidence.copies, answers.refused, predicted.refused
     )
 
-    report(Progress(step="computing the metrics"))
+    report(Progress("computing the metrics"))
     labels = read_labels(subject, evidence.table.groupings, predicted.window, evidence.cohort)
     tables = tabulate(evidence, labels, subject.monitor, counts.tables if counts else None)
     cells_by_comparison = _find_labelled_cells(tables)
@@ -263,7 +263,7 @@ def _measure_window(
         measurements += build_measurements(gap, monitor=subject.monitor, at=subject.at)
 
     step_name = "computing what mitigation would change" if window.flag_file is None else "flagging records"
-    report(Progress(step=step_name))
+    report(Progress(step_name))
     further = step(subject, evidence, labels, database)
     if is_weighted:
         further = replace(further, tables=(), measurements=remove_values(further.measurements))

@@ -317,7 +317,7 @@ def measure_records(
         for number, comparison in enumerate(comparisons):
             report(
                 Progress(
-                    step=f"comparing {records.data} records with those most like them",
+                    f"comparing {records.data} records with those most like them",
                     done=number,
                     total=len(comparisons),
                 )

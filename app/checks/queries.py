@@ -217,7 +217,7 @@ def build_run(row: CheckRow, deployment_id: str) -> CheckRun:
         CheckRun,
         row,
         deployment_id=deployment_id,
-        span=Span(start=row.span_start, end=row.span_end),
+        span=Span(row.span_start, row.span_end),
         next_attempt_at=row.claimable_at if row.state == CheckState.FAILED else None,
     )
 
@@ -261,7 +261,7 @@ def request_check(
         return queue_requested(
             session,
             deployment_no,
-            span=Span(start=start, end=now),
+            span=Span(start, now),
             trigger=Trigger.REQUEST,
             requested_by=requested_by,
         )
@@ -284,7 +284,7 @@ def require_past(session: Session, span: Span) -> Span:
     end = min(span.end, now)
     if span.start >= end:
         raise InvalidInput("from", "must be before `to`, and in the past")
-    return Span(start=span.start, end=end)
+    return Span(span.start, end)
 
 
 def require_monitor(session: Session, deployment_no: int) -> Monitor:

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from ..base.strict_json import JsonObject
-from ..base.values import frozen_by_name
+from ..base.values import frozen, frozen_by_name
 from .check import DataSet, Scope
 
 DEFAULT_REMIND_AFTER_HOURS = 24
@@ -147,7 +147,7 @@ CONDITIONS = {
 }
 
 
-@frozen_by_name
+@frozen
 class RuleContent:
     """Rule as people state it; `channels` are ids, `remind_after_hours` None: never."""
 
@@ -178,10 +178,10 @@ class Rule:
 DEFAULT_RULE_ID = "unfair"
 
 DEFAULT_RULES = {
-    DEFAULT_RULE_ID: RuleContent(name="Unfair outcomes", condition=EvidenceCondition()),
-    "failed-checks": RuleContent(name="Failed checks", condition=FailedChecksCondition(checks_in_a_row=2)),
-    "no-records": RuleContent(name="No records", condition=StaleDataCondition()),
-    "late-labels": RuleContent(name="Late labels", condition=LateLabelsCondition()),
+    DEFAULT_RULE_ID: RuleContent("Unfair outcomes", EvidenceCondition()),
+    "failed-checks": RuleContent("Failed checks", FailedChecksCondition(checks_in_a_row=2)),
+    "no-records": RuleContent("No records", StaleDataCondition()),
+    "late-labels": RuleContent("Late labels", LateLabelsCondition()),
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ..base.clock import HOUR, floor_to_hour
 from ..base.strict_json import JsonObject
-from ..base.values import frozen_by_name
+from ..base.values import frozen, frozen_by_name
 from .monitor import Comparison
 
 Side = Literal["monitored", "reference"]
@@ -217,7 +217,7 @@ class Scope(StrEnum):
     OVERALL = "overall"
 
 
-@frozen_by_name
+@frozen
 class Span:
     """Half-open span of time [start, end); aware, UTC."""
 
@@ -229,7 +229,7 @@ class Span:
         return self.start == floor_to_hour(self.start) and self.end - self.start == HOUR
 
 
-@frozen_by_name
+@frozen
 class Progress:
     """Progress of a running check: `done` of `total` in a step."""
 

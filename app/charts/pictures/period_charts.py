@@ -189,12 +189,12 @@ def _find_span(moments: Sequence[datetime], rollup: Period | None, events: Seque
     """
     placed = moments or events or [ORIGIN]
     before, after = (HOUR, timedelta()) if rollup is None else (timedelta(), _PERIOD_LENGTHS[rollup])
-    return Span(start=min([min(placed) - before, *events]), end=max([max(placed) + after, *events]))
+    return Span(min([min(placed) - before, *events]), max([max(placed) + after, *events]))
 
 
 def build_axis(span: Span) -> TimeAxis:
     margin = (span.end - span.start) * _MARGIN_SHARE
-    return TimeAxis(Span(start=span.start - margin, end=span.end + margin))
+    return TimeAxis(Span(span.start - margin, span.end + margin))
 
 
 def _build_panel(group: GroupSeries, series: Series, span: Span, step: timedelta) -> TimePanel:

@@ -213,7 +213,7 @@ def draw_panel(
             paths.setdefault(bar.step.gravest, []).append(path)
         else:
             carried.append(path)
-    earlier_time = TimeAxis(Span(start=time.span.start - shift, end=time.span.end - shift))
+    earlier_time = TimeAxis(Span(time.span.start - shift, time.span.end - shift))
     earlier_bars = _place_bars(panel.earlier, earlier_time, levels)
     segments = _divide_bars(bars)
     line = ""

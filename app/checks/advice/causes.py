@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR, floor_to_hour
-from ...base.values import frozen_by_name
+from ...base.values import frozen, frozen_by_name
 from ...database.engine import current_time
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import CheckRun, CheckState, Failure, WindowCounts
@@ -84,7 +84,7 @@ class Outlook:
     under_way: CheckState | None = None
 
 
-@frozen_by_name
+@frozen
 class CauseFacts:
     """Cause of a state, with the facts that its sentences name; None is a fact that does not belong to it.
 
@@ -132,9 +132,7 @@ def build_outlook(
 
 
 def explain_first_check(entry: OverviewEntry, outlook: Outlook) -> CauseFacts:
-    return CauseFacts(
-        cause=_find_wait_cause(outlook) if entry.newest_record_at else Cause.NO_RECORDS, outlook=outlook
-    )
+    return CauseFacts(_find_wait_cause(outlook) if entry.newest_record_at else Cause.NO_RECORDS, outlook)
 
 
 def explain_stale_figures(entry: OverviewEntry, success: Success, outlook: Outlook) -> CauseFacts:
@@ -142,8 +140,8 @@ def explain_stale_figures(entry: OverviewEntry, success: Success, outlook: Outlo
     has_stopped = newest is None or newest < success.measured_at
     cause = Cause.RECORDS_STOPPED if has_stopped else _find_wait_cause(outlook)
     return CauseFacts(
-        cause=cause,
-        outlook=outlook,
+        cause,
+        outlook,
         newest_record_at=newest or success.measured_at,
         measured_at=success.measured_at,
     )
@@ -152,8 +150,8 @@ def explain_stale_figures(entry: OverviewEntry, success: Success, outlook: Outlo
 def explain_ended_check(check: EndedCheck, outlook: Outlook) -> CauseFacts:
     has_too_few = check.state is CheckState.INSUFFICIENT_DATA
     return CauseFacts(
-        cause=Cause.TOO_FEW_RECORDS if has_too_few else _CAUSE_OF_FAILURE[check.failure or Failure.OTHER],
-        outlook=outlook,
+        Cause.TOO_FEW_RECORDS if has_too_few else _CAUSE_OF_FAILURE[check.failure or Failure.OTHER],
+        outlook,
         stated_reason=check.reason,
         retry_at=check.next_attempt_at,
         records=check.counts.records,
@@ -165,9 +163,9 @@ def explain_ended_check(check: EndedCheck, outlook: Outlook) -> CauseFacts:
 def explain_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -> CauseFacts:
     counts = success.counts
     if counts.records and counts.unclassified == counts.records:
-        return CauseFacts(cause=Cause.ALL_UNCLASSIFIED, outlook=outlook, records=counts.records)
+        return CauseFacts(Cause.ALL_UNCLASSIFIED, outlook, records=counts.records)
     if figure is None or figure.verdict is None:
-        return CauseFacts(cause=Cause.NO_LIMITS, outlook=outlook)
+        return CauseFacts(Cause.NO_LIMITS, outlook)
     compared = figure.compared
     if figure.verdict == Verdict.UNDECIDED:
         cause = Cause.INTERVAL_OUTSIDE
@@ -180,8 +178,8 @@ def explain_figures(figure: GroupFigure | None, success: Success, outlook: Outlo
     else:
         cause = Cause.NOT_COMPUTABLE
     return CauseFacts(
-        cause=cause,
-        outlook=outlook,
+        cause,
+        outlook,
         attribute=figure.attribute,
         group=figure.group,
         compared=compared,
@@ -207,8 +205,8 @@ def explain_check(check: CheckRun, outlook: Outlook) -> CauseFacts:
             cause = _CAUSE_OF_FAILURE[check.failure or Failure.OTHER]
     counts = WindowCounts.of(check.window)
     return CauseFacts(
-        cause=cause,
-        outlook=outlook,
+        cause,
+        outlook,
         is_of_check=True,
         stated_reason=stated_reason,
         retry_at=check.next_attempt_at,

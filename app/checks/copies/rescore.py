@@ -256,7 +256,7 @@ class FiledCopies:
         ids = window.rows["record_id"]
         id_by_position = {position: str(ids[position]) for position in positions}
         # A span does not hold its end, the time of the newest record.
-        span = Span(start=reach.start, end=reach.end + timedelta.resolution)
+        span = Span(reach.start, reach.end + timedelta.resolution)
         features = self.files.features(list(id_by_position.values()), span)
         for record_id in id_by_position.values():
             if record_id not in features:
@@ -345,7 +345,7 @@ def rescore(
     rounded = 0
     for start in range(0, len(pending), COPIES_PER_CHUNK):
         chunk = pending[start : start + COPIES_PER_CHUNK]
-        progress = Progress(step="asking the model about copies", done=start, total=len(pending))
+        progress = Progress("asking the model about copies", done=start, total=len(pending))
         rows = _build_rows(source, window, chunk, schema.features)
         answers = source.ask(model, window, chunk, rows, progress)
         answers_by_target: dict[TargetCopies, list[tuple[int, Prediction]]] = {}

@@ -195,7 +195,7 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
     records = SpanOfFiles(files.form, files.reader(), query, span)
 
     def report_pieces(step: str, done: int) -> None:
-        report(Progress(step=step, done=done, total=len(pieces)))
+        report(Progress(step, done=done, total=len(pieces)))
 
     monitor, no_strata = _list_all_values(
         records,

@@ -284,9 +284,7 @@ def list_version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
 
 def cut_to_days(span: Span) -> Span:
     """Cuts the span to its first and last midnight (UTC); within one day, the end is before the start."""
-    return Span(
-        start=ORIGIN - (ORIGIN - span.start) // DAY * DAY, end=ORIGIN + (span.end - ORIGIN) // DAY * DAY
-    )
+    return Span(ORIGIN - (ORIGIN - span.start) // DAY * DAY, ORIGIN + (span.end - ORIGIN) // DAY * DAY)
 
 
 def list_stretches_between(stored_days: Iterable[datetime], stretch: Stretch) -> list[Stretch]:

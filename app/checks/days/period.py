@@ -194,7 +194,7 @@ def cut_to_hours(span: Span, now: datetime) -> Span:
     start, end = (floor_to_hour(moment - timedelta.resolution) + HOUR for moment in (span.start, span.end))
     if (end - start) // HOUR > MAX_HOURS:
         raise InvalidInput("since", f"leaves more than {MAX_HOURS:,} hours; choose a later one")
-    return Span(start=start, end=max(start, min(end, floor_to_hour(now))))
+    return Span(start, max(start, min(end, floor_to_hour(now))))
 
 
 def read_period(
@@ -213,9 +213,7 @@ def read_period(
     monitor = recount.monitor
     labels_until = max(labels_until, span.start)
     stored = _read_hours(session, recount.deployment.no, span, DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL)
-    stored += _read_hours(
-        session, recount.deployment.no, Span(start=span.start, end=labels_until), DataSet.LABELLED
-    )
+    stored += _read_hours(session, recount.deployment.no, Span(span.start, labels_until), DataSet.LABELLED)
     rows, stale = _correct_rows(session, recount, stored, span, labels_until)
     tables: dict[PartKey, dict[Comparison, _HourTables]] = {}
     for row in rows:
@@ -262,7 +260,7 @@ def _measure_parts(
     parts = []
     for key, part_tables in tables.items():
         counted = sorted({hour for by_data in part_tables.values() for hour, _ in by_data[DataSet.AS_LOGGED]})
-        reach = span if len(tables) == 1 else Span(start=counted[0], end=counted[-1] + HOUR)
+        reach = span if len(tables) == 1 else Span(counted[0], counted[-1] + HOUR)
         units = {
             find_unit(reach.start + HOUR * number) for number in range((reach.end - reach.start) // HOUR)
         }

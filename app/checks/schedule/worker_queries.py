@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
-from ...base.values import frozen_by_name
+from ...base.values import frozen
 from ...database.tables import ListenerRow, WorkerRow
 
 BEAT_SECONDS = 10
@@ -48,7 +48,7 @@ class WorkerState(StrEnum):
     NEVER_SEEN = "never_seen"
 
 
-@frozen_by_name
+@frozen
 class WorkersSeen:
     """Number of workers that answer, and the last heartbeat of any."""
 
@@ -79,7 +79,7 @@ def read_workers_seen(session: Session, *, silent_after: timedelta = SILENT_AFTE
     answering, last_seen_at = session.execute(
         select(func.count().filter(is_answering), func.max(WorkerRow.beat_at))
     ).one()
-    return WorkersSeen(answering=answering, last_seen_at=last_seen_at)
+    return WorkersSeen(answering, last_seen_at)
 
 
 def record_listener(session: Session, exposed_on: str | None) -> None:
@@ -106,7 +106,7 @@ def name_installation(session: Session) -> str | None:
         return None
 
 
-@frozen_by_name
+@frozen
 class WorkerNotice:
     """Sentence on workers that do not answer, and the step to take."""
 
@@ -119,13 +119,13 @@ def choose_notice(workers: WorkersSeen) -> WorkerNotice | None:
         case WorkerState.ANSWERING:
             return None
         case WorkerState.NEVER_SEEN:
-            return WorkerNotice(sentence=_NEVER_SEEN, next_step=_START)
+            return WorkerNotice(_NEVER_SEEN, _START)
         case WorkerState.SILENT:
             at = workers.last_seen_at
             since = (
                 "a time that is not known" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
             )
-            return WorkerNotice(sentence=_SILENT.format(since=since), next_step=_START_AGAIN)
+            return WorkerNotice(_SILENT.format(since=since), _START_AGAIN)
 
 
 def describe_silence(workers: WorkersSeen) -> str | None:

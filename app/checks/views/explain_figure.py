@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...base.values import frozen_by_name
+from ...base.values import frozen, frozen_by_name
 from ...database.binary_rows import read_row
 from ...domain.check import SIDES, DataSet, Details, Measurement, Scope
 from ...statistics.catalogue import CATALOGUE
@@ -81,7 +81,7 @@ _COUNT_WORDS = {
 _NOT_COUNTS = {"formula", "whom", "monitored", "reference", "caution", "homogeneity"}
 
 
-@frozen_by_name
+@frozen
 class FigureCount:
     """Count that a figure is computed from."""
 
@@ -200,4 +200,4 @@ def _list_counts(details: Details) -> Iterator[FigureCount]:
         count = ", ".join(map(str, value)) if isinstance(value, list) else value
         if not isinstance(count, str | int | float):
             count = str(count)
-        yield FigureCount(label=label, value=count)
+        yield FigureCount(label, count)

@@ -230,7 +230,7 @@ def _list_accuracy_changes(source: CheckSource, comparison: Comparison) -> Itera
             for name in names
         )
         for subject in sorted(before, key=lambda subject: subject[0] is not Scope.OVERALL):
-            yield Change(before=before[subject], after=after.get(subject), change=change.get(subject))
+            yield Change(before[subject], after.get(subject), change.get(subject))
 
 
 def read_mitigation(source: CheckSource) -> JsonObject:

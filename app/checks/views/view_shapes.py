@@ -121,7 +121,7 @@ class GroupShare:
         return self.outcomes.records
 
 
-@frozen_by_name
+@frozen
 class Change:
     """Figure before and after mitigation, and the figure of the change."""
 

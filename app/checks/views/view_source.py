@@ -104,7 +104,7 @@ class CountedCheck:
         oldest = self.window.get("oldest_record_at")
         start = span.start if oldest is None else min(span.start, datetime.fromisoformat(oldest))
         # The first moment after the span belongs to no hour of it.
-        return Span(start=floor_to_hour(start), end=floor_to_hour(span.end - timedelta.resolution) + HOUR)
+        return Span(floor_to_hour(start), floor_to_hour(span.end - timedelta.resolution) + HOUR)
 
 
 @frozen

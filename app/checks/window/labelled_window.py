@@ -67,7 +67,7 @@ def predict_unscored(
         chunk = unscored[start : start + LABELS_PER_CHUNK]
         with database.transaction() as session:
             features = read_feedback_features(session, deployment.no, [ids[position] for position in chunk])
-        progress = Progress(step="asking the model about labelled records", done=start, total=len(unscored))
+        progress = Progress("asking the model about labelled records", done=start, total=len(unscored))
         answers = model.score([features[ids[position]] for position in chunk], progress)
         for position, answer in zip(chunk, answers, strict=True):
             if isinstance(answer, Refusal):

@@ -159,9 +159,7 @@ class FiledRecords:
 
     def read_feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         if self._labels is None:
-            empty = self.files.newest(query, Span(start=span.end, end=span.end), 1).drop_columns(
-                ["record_id"]
-            )
+            empty = self.files.newest(query, Span(span.end, span.end), 1).drop_columns(["record_id"])
             rows = name_columns_of_labels(empty)
             for name, kind in (
                 ("label", pa.string()),
@@ -219,7 +217,7 @@ def _find_span_of_records(labels: pa.Table) -> Span | None:
     if times["min"] is None:
         return None
     # A span does not hold its end.
-    return Span(start=times["min"], end=times["max"] + timedelta(microseconds=1))
+    return Span(times["min"], times["max"] + timedelta(microseconds=1))
 
 
 @frozen
@@ -285,11 +283,11 @@ class PayloadWindow(Window):
         length.
         """
         if not len(self):
-            return Span(start=BEGINNING, end=BEGINNING)
+            return Span(BEGINNING, BEGINNING)
         times = self.rows["logged_at"]
         # The driver may name any zone.
         start, end = (times[row].as_py().astimezone(UTC) for row in (len(self) - 1, 0))
-        return Span(start=start, end=end)
+        return Span(start, end)
 
 
 def read_payload_window(
@@ -311,6 +309,6 @@ def read_window(
     rows = read(span, monitor.max_records)
     own_rows = rows.num_rows
     if own_rows < monitor.min_records:
-        earlier = read(Span(start=BEGINNING, end=span.start), monitor.min_records - own_rows)
+        earlier = read(Span(BEGINNING, span.start), monitor.min_records - own_rows)
         rows = pa.concat_tables([rows, earlier])
     return Window(rows, own_rows, columns)
