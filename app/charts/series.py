@@ -112,8 +112,6 @@ class Volume:
 
 @frozen_by_name
 class SeriesQuery(SeriesKey):
-    """Selects a series; with `rollup`, its points are of periods."""
-
     scopes: tuple[Scope, ...] = SHOWN_SCOPES
     rollup: Period | None = None
 

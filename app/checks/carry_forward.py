@@ -32,8 +32,6 @@ have none.
 
 @frozen
 class CarriedFigures:
-    """Results of an earlier check, as a later one stores them."""
-
     window: JsonObject
     measurements: tuple[Measurement, ...]
     tables: tuple[StoredTable, ...]

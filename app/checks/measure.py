@@ -54,8 +54,6 @@ _PAIR_SCOPE = "pooled"
 
 @frozen
 class ComparisonFigures:
-    """Figures of one comparison on one data set."""
-
     data: DataSet
     comparison: Comparison
     figures: list[Measured]
@@ -214,7 +212,6 @@ def measure_table(
 
 
 def build_measurements(compared: ComparisonFigures, *, monitor: Monitor, at: datetime) -> list[Measurement]:
-    """Builds measurements, judged by the limits of the monitor."""
     attributes = _list_attributes(monitor, compared.comparison)
     return [
         _build_measurement(figure, compared.data, compared.comparison, attributes=attributes, at=at)
@@ -223,7 +220,6 @@ def build_measurements(compared: ComparisonFigures, *, monitor: Monitor, at: dat
 
 
 def find_all_limits(monitor: Monitor, comparison: Comparison, metrics: Iterable[str]) -> AllLimits:
-    """Finds the strictest limits of the comparison's attributes, by metric."""
     strictest = {key: find_strictest_limits(_list_attributes(monitor, comparison), key) for key in metrics}
     return {key: (limits.lower, limits.upper) for key, limits in strictest.items()}
 

@@ -71,8 +71,6 @@ class Corrected(StrEnum):
 
 @frozen_by_name
 class Correction:
-    """Correction of one value of a record; `old` and `new` None: no value."""
-
     id: str | None
     record_id: str
     what: Corrected

@@ -73,8 +73,6 @@ class RecentFigure:
 
 @frozen
 class RecentFigures:
-    """Checks with figures, and their figures of one metric."""
-
     checks: Sequence[RecentCheck]
     figures: Sequence[RecentFigure]
 

@@ -183,8 +183,6 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
 
 @frozen
 class Calls:
-    """Functions that a check needs to call its model."""
-
     egress: Egress
     report: Report
     waiting: Waiting

@@ -305,7 +305,6 @@ class Alert:
         return any((figure.metric, figure.data) == (metric, data) for figure in self.figures)
 
     def find(self, kind: RuleKind) -> AlertFigure | None:
-        """Finds the first figure of a rule of that kind."""
         return next((figure for figure in self.figures if figure.kind is kind), None)
 
 

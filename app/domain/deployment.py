@@ -81,7 +81,6 @@ class PayloadColumns:
     model_revision: str | None = None
 
     def map_columns(self, names: Iterable[str]) -> dict[str, str]:
-        """Maps names of the schema to columns."""
         return {name: self.features.get(name, self.meta.get(name, name)) for name in names}
 
 
@@ -117,8 +116,6 @@ class PayloadTable(_Table):
 
 @frozen_by_name
 class FeedbackTable(_Table):
-    """Files with labels."""
-
     columns: FeedbackColumns = FeedbackColumns()
 
     @property
@@ -128,8 +125,6 @@ class FeedbackTable(_Table):
 
 @frozen
 class RecordTables:
-    """Tables of a deployment whose records lie in files."""
-
     payload: PayloadTable | None = None
     feedback: FeedbackTable | None = None
 

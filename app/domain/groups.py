@@ -313,7 +313,6 @@ class GroupWords:
         return bool(self._find_names(attribute, group))
 
     def rename(self, measurement: Measurement) -> Measurement:
-        """Replaces labels in the details by display names."""
         if measurement.attribute is None or not self.names.groups:
             return measurement
         details, names_by_side = measurement.details, {}

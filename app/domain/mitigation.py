@@ -97,7 +97,6 @@ class AttributeProfile:
     reason: str | None = None
 
     def shares(self) -> dict[str, float]:
-        """Adds up the shares of the stand-ins by reference group."""
         shares: dict[str, float] = {}
         for stand_in in self.stand_ins:
             shares[stand_in.group] = shares.get(stand_in.group, 0.0) + stand_in.share

@@ -400,7 +400,6 @@ class Comparison:
         return len(self.features) > 1
 
     def members(self, monitor: Monitor) -> list[MonitoredAttribute]:
-        """Returns the monitor's attributes of these columns."""
         attributes = {attribute.feature: attribute for attribute in monitor.attributes}
         return [attributes[feature] for feature in self.features if feature in attributes]
 

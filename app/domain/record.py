@@ -180,7 +180,6 @@ def parse_probability(text: str) -> Json:
 
 
 def describe_value(value: Json) -> str:
-    """Describes a value in a message, cut to a few characters."""
     if value is None:
         return "null"
     if isinstance(value, bool):

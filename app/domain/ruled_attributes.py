@@ -19,7 +19,6 @@ _INT64_BOUND = 2**63
 def find_rule_problems(
     field: str, attribute: MonitoredAttribute, schema: RecordSchema
 ) -> Iterator[FieldProblem]:
-    """Finds faults of an attribute that has a rule; `field` is its place in the monitor."""
     names = {column.name for column in schema.columns}
     problem = name_problem(attribute.feature) or joining_problem(attribute.feature, names)
     if attribute.feature in names:

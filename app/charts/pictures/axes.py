@@ -56,8 +56,6 @@ class LogAxis:
 
 @frozen
 class LinearAxis:
-    """Linear scale, with `place` as of `LogAxis`."""
-
     low: float
     high: float
 

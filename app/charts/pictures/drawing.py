@@ -70,7 +70,6 @@ class ThemeLook:
     width: int | None = WIDTH
 
     def shade(self, verdict: str | None) -> str:
-        """Returns the colour of a verdict."""
         shades = {"fair": self.fair, "unfair": self.unfair}
         shades |= dict.fromkeys(("suspected", "unwatched"), self.suspected)
         return shades.get(verdict or "", self.other)

@@ -305,7 +305,6 @@ def _add_panel(
 
 
 def _frame_paths(drawing: Drawing, height: float, content: str) -> str:
-    """Scales paths of `WIDTH` units to the width of the drawing."""
     size = f'y="{drawing.height:g}" width="{drawing.place(1)}" height="{height:g}"'
     return (
         f'<svg aria-hidden="true" {size} viewBox="0 0 {WIDTH} {height:g}" '

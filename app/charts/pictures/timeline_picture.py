@@ -177,8 +177,6 @@ class TimeAxis:
 
 @frozen
 class UprightAxis:
-    """Axis of values over a `height` in pixels, the largest at the top."""
-
     values: Axis
     height: float
     ticks: tuple[LevelTick, ...]
@@ -247,7 +245,6 @@ def draw_panel(
 
 
 def draw_volume(checks: Sequence[CheckStep], step: timedelta, time: TimeAxis) -> str:
-    """Draws a column for each step with records, as high as its share of the highest."""
     highest = max((check.logged or 0 for check in checks), default=0) or 1
     boxes = []
     for check in checks:

@@ -66,8 +66,6 @@ _RANGE_COLUMNS = (
 
 @frozen
 class Twin:
-    """Table of the figures of a chart."""
-
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
 

@@ -11,8 +11,6 @@ from .deployment_facts import ComparedGroups
 
 @frozen_by_name
 class Advice:
-    """Reason of a state, and the step to take; None where nothing is to be said."""
-
     cause: Cause
     reason: str | None
     next_step: str | None

@@ -167,7 +167,6 @@ class CopyOutcomes:
 
     @property
     def copy_counts(self) -> IntArray:
-        """Number of copies of each record."""
         return self.needed.astype(np.int64) @ np.array(
             [target.draws for target in self.targets], dtype=np.int64
         )
@@ -258,7 +257,6 @@ def fill_stored(
 
 
 def encode_answers(answers: Sequence[Prediction]) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    """Encodes outcomes and probabilities as JSON texts."""
     outcomes = [format_value(answer.outcome_value) for answer in answers]
     probabilities = [encode_probability(answer) for answer in answers]
     return pa.chunked_array([outcomes], pa.string()), pa.chunked_array([probabilities], pa.string())

@@ -57,8 +57,6 @@ Row = list[Scalar | None]
 
 @frozen
 class CopyToAsk:
-    """Copy as a task asks about it; `row` are its features."""
-
     key: TargetKey
     record_id: str
     draw: int

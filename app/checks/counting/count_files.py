@@ -90,7 +90,6 @@ class CountedSpan:
         self.merge(batch)
 
     def merge(self, added: "CountedSpan") -> None:
-        """Adds the counts of other pieces to these."""
         if self.tables and added.tables:
             self.tables = [table.plus(other) for table, other in zip(self.tables, added.tables, strict=True)]
         self.tables = self.tables or added.tables
@@ -104,7 +103,6 @@ class CountedSpan:
         self.times += added.times
 
     def describe(self) -> dict[str, object]:
-        """Describes the records as members of a window."""
         names = ("records", "unclassified_records", "records_of_other_revisions")
         return {name: self.counts[name] for name in names} | {
             "logged_in_span": self.counts["records"],

@@ -119,7 +119,6 @@ class PeriodTables:
         )
 
     def list_stored(self) -> list[StoredTable]:
-        """Lists the tables as they are stored, that of the span first."""
         settings = {}
         if self.strata is not None:
             settings[STRATA_OF] = self.strata
@@ -143,7 +142,6 @@ class PeriodTables:
 
 
 def find_table_data(data: DataSet) -> DataSet:
-    """Finds the data whose tables the figures are measured on."""
     return DataSet.COUNTERFACTUAL if data is DataSet.OPENSCALE else data
 
 
@@ -246,7 +244,6 @@ def _find_revisions(window: Window, evidence: CheckEvidence) -> pa.ChunkedArray:
 def _divide_by_revision(
     record_revisions: pa.ChunkedArray, times: pa.ChunkedArray | None = None
 ) -> Iterator[tuple[Piece, IntArray]]:
-    """Yields the positions of the records of each revision, with `times` of each revision and hour."""
     names = record_revisions.combine_chunks().dictionary_encode()
     starts = np.zeros(len(names), np.int64)
     if times is not None:
@@ -334,7 +331,6 @@ def _select_strata(strata: ColumnStrata | None, selected: RowSelection) -> Recor
 
 
 def _find_lacking(records: RecordTable) -> dict[str, str]:
-    """Finds why strata or scores are missing."""
     lacking = {}
     if records.strata and records.strata.reason:
         lacking["strata"] = records.strata.reason

@@ -233,7 +233,6 @@ def postpone_day(session: Session, changed: ChangedDay) -> None:
 
 
 def store_day_of_checks(session: Session, deployment_no: int, day: datetime) -> None:
-    """Adds up the checks that ended on the day (UTC), and stores the sums."""
     values = {
         "deployment_no": deployment_no,
         "day": day,
@@ -269,7 +268,6 @@ def join_steps(checks: Iterable[EndedChecks], step: timedelta) -> list[CheckStep
 
 
 def list_version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
-    """Lists the changes between successes, oldest first, of checks in the order of their ends."""
     changes = []
     before = None
     for ended in checks:

@@ -78,8 +78,6 @@ class CountedOutcomes(NamedTuple):
 
 
 class DayTable(NamedTuple):
-    """Table of an hour, or sum of some, of one day."""
-
     outcomes: CountedOutcomes
     table: HourTable
 
@@ -130,7 +128,6 @@ _STORED_DAYS = f"""
 
 
 def page_points(session: Session, deployment_no: int, filters: SeriesFilter, paging: Paging) -> list[Point]:
-    """Reads a page of measurements, oldest first."""
     columns = {
         MeasurementRow.deployment_no: deployment_no,
         MeasurementRow.data: filters.data,
@@ -305,7 +302,6 @@ _COUNTS = f"""
 
 
 def read_stored_points(session: Session, deployment_no: int, key: SeriesKey) -> list[StoredPoint]:
-    """Reads the points of a series, oldest first."""
     values = {
         "deployment_no": deployment_no,
         "metric": key.metric,

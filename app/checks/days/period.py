@@ -76,8 +76,6 @@ _HourTables = Mapping[DataSet, list[tuple[datetime, Table]]]
 
 
 class PartKey(NamedTuple):
-    """Hours of one monitor version and model revision are one part of a period."""
-
     monitor_version: int | None
     model_revision: str
 
@@ -112,7 +110,6 @@ class _HourRow(NamedTuple):
         return len(self.revisions) > 1 and PIECES not in self.cells
 
     def has_counts_of(self, cells: JsonObject) -> bool:
-        """Whether these cells have the same counts as the row's."""
         counts, other_counts = (
             [(key, hour, table.to_json()) for key, hour, table in row.list_tables()]
             for row in (self, self._replace(cells=cells))
@@ -155,8 +152,6 @@ class PartComparison:
 
 @frozen_by_name
 class PeriodPart:
-    """Counted `hours` of one monitor version and model revision, and figures of all of them together."""
-
     key: PartKey
     hours: Sequence[datetime]
     records: int
@@ -247,7 +242,6 @@ def read_period(
 
 
 def _find_unit(hour: datetime, zone: ZoneInfo | None) -> datetime | date:
-    """Finds the unit that an hour is in: its day in the zone, without one the hour itself."""
     return hour if zone is None else hour.astimezone(zone).date()
 
 

@@ -183,7 +183,6 @@ def _read_table(table: HourTable, *, has_strata: bool) -> Table:
 
 
 def find_period_start(hour: datetime, period: Period) -> datetime:
-    """Finds the start of the period that a full hour is in."""
     day = hour.replace(hour=0)
     match period:
         case Period.DAY:

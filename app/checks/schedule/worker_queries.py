@@ -50,8 +50,6 @@ class WorkerState(StrEnum):
 
 @frozen
 class WorkersSeen:
-    """Number of workers that answer, and the last heartbeat of any."""
-
     answering: int
     last_seen_at: datetime | None
 
@@ -108,8 +106,6 @@ def name_installation(session: Session) -> str | None:
 
 @frozen
 class WorkerNotice:
-    """Sentence on workers that do not answer, and the step to take."""
-
     sentence: str
     next_step: str
 
@@ -129,6 +125,5 @@ def choose_notice(workers: WorkersSeen) -> WorkerNotice | None:
 
 
 def describe_silence(workers: WorkersSeen) -> str | None:
-    """Says since when no worker answers; None while one does."""
     notice = choose_notice(workers)
     return f"{notice.sentence.partition('. ')[0]}." if notice else None

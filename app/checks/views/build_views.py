@@ -197,7 +197,6 @@ def _measure_labels(
 
 
 def list_views(session: Session, deployment: Deployment, check: CheckRun) -> list[ViewStateOut]:
-    """Lists the four views, with the reason for each that the check does not have."""
     counted_check = read_counted_check(session, check)
     reasons = {kind: _explain_absence(counted_check, kind, deployment) for kind in _DATA_AND_METRICS} | {
         ViewKind.TRAINING: explain_no_training(session, deployment.no)

@@ -83,8 +83,6 @@ _NOT_COUNTS = {"formula", "whom", "monitored", "reference", "caution", "homogene
 
 @frozen
 class FigureCount:
-    """Count that a figure is computed from."""
-
     label: str
     value: str | int | float
 
@@ -156,7 +154,6 @@ def describe_limits(measurement: Measurement) -> str:
 
 
 def build_judged_figure(measurement: Measurement) -> JudgedFigure:
-    """Builds the figure as sentences are made of it."""
     details = measurement.details
     group = measurement.group
     # The details of older measurements do not name their groups.

@@ -123,8 +123,6 @@ class GroupShare:
 
 @frozen
 class Change:
-    """Figure before and after mitigation, and the figure of the change."""
-
     before: Measurement
     after: Measurement | None
     change: Measurement | None
@@ -211,8 +209,6 @@ ShareSubject = tuple[Scope, str | None]
 
 @frozen
 class GroupFigures:
-    """Outcomes and figures of one comparison, by their subjects."""
-
     outcomes: Mapping[ShareSubject, Outcomes]
     comparisons: Mapping[ShareSubject, Measurement]
     openscale: Mapping[ShareSubject, Measurement]

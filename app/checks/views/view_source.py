@@ -159,7 +159,6 @@ class CheckSource:
         return self.measure(data, comparison, metric, table)
 
     def measure(self, data: DataSet, comparison: Comparison, metric: str, table: Table) -> list[Measurement]:
-        """Measures a metric on the table, by the limits of the present monitor."""
         check = self.counted.check
         stored = self.tables.get((data, comparison))
         revisions = merge_revisions(() if stored is None else stored.cells)
@@ -201,8 +200,6 @@ def _find_origin(check: CheckRun, counted: Mapping[str, CountedCheck]) -> Counte
 
 @frozen
 class PresentChecks:
-    """Newest check with figures, and the check that is queued or running."""
-
     newest: CountedCheck | None
     under_way: CheckRun | None
 
@@ -370,7 +367,6 @@ def _describe_rates(lowest: float, highest: float) -> str:
 
 
 def list_notes_on_unseen(window: JsonObject) -> dict[str, tuple[str, ...]]:
-    """Lists notes on attributes that the model does not see, by attribute."""
     correlated = window.get("correlated_features", {})
     notes: dict[str, tuple[str, ...]] = {
         name: (UNSEEN.format(attribute=name),)

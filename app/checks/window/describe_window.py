@@ -81,7 +81,6 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> JsonObject:
 
 
 def describe_setting(subject: Subject) -> JsonObject:
-    """Describes the schema, the endpoint, mitigation, and correlated features of a check."""
     setting = {
         "schema_version": subject.deployment.schema.version,
         "with_endpoint": subject.deployment.endpoint is not None,
@@ -117,7 +116,6 @@ def describe_not_scored(
     refused: Sequence[RefusedRecord],
     refused_labels: Sequence[RefusedRecord],
 ) -> JsonObject:
-    """Describes the records that the model refused to score; empty without any."""
     if not refused and not refused_labels:
         return {}
     return {

@@ -86,7 +86,6 @@ def predict_unscored(
 
 
 def keep_scored(window: Window) -> Window:
-    """Keeps the labels that have a prediction."""
     is_predicted = window.rows["predicted"].is_valid()
     # Rows of the span come first; only those that stay may count.
     own_rows = int(np.count_nonzero(is_predicted.to_numpy()[: window.own]))

@@ -53,8 +53,6 @@ BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LoggedRecords:
-    """Records in Postgres."""
-
     labels_without_record = 0
 
     def __init__(self, reader: ArrowReader, deployment_no: int) -> None:
@@ -293,7 +291,6 @@ class PayloadWindow(Window):
 def read_payload_window(
     source: WindowSource, query: WindowQuery, span: Span, monitor: Monitor
 ) -> PayloadWindow:
-    """Reads the window of scoring records, and counts those beyond it."""
     window = read_window(partial(source.read_payload, query), span, monitor)
     logged = source.count_payload(query, span) if window.own == monitor.max_records else window.own
     return PayloadWindow(window.rows, window.own, query.columns, logged)

@@ -115,7 +115,6 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
 def _plan_all_copies(
     subject: Subject, groupings: Sequence[Grouping], outcomes: IntArray
 ) -> tuple[list[CopyOutcomes], dict[str, str]]:
-    """Plans the copies of each attribute without a rule; returns also why others have none."""
     copies = []
     reasons = {}
     for grouping in groupings:
