@@ -30,7 +30,7 @@ LOGGED_DATA = (DataSet.AS_LOGGED, DataSet.LABELLED)
 SHOWN_DATA = (*LOGGED_DATA, DataSet.COUNTERFACTUAL)
 
 
-@frozen_by_name
+@frozen
 class StripPoint:
     """Verdict of a check; None where it has no figure of the group."""
 
@@ -313,9 +313,9 @@ def collect_strips(recent: RecentFigures, metric: str) -> dict[FigureKey, tuple[
         start = next(position for position, check in enumerate(oldest_first) if check.no in comparable)
         strips[key] = tuple(
             StripPoint(
-                check_id=check.id,
-                verdict=comparable[check.no].verdict if check.no in comparable else None,
-                is_topped_up=check.is_topped_up,
+                check.id,
+                comparable[check.no].verdict if check.no in comparable else None,
+                check.is_topped_up,
             )
             for check in oldest_first[start:]
         )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
 
-from ..base.values import frozen, frozen_by_name
+from ..base.values import frozen
 from ..checks.views.explain_figure import describe_measurement
 from ..domain.check import SIDES, DataSet, Measurement
 from ..domain.groups import GroupWords
@@ -68,7 +68,7 @@ class ForestHeadline:
         return " · ".join((self.lead, *([self.interval] if self.interval else []), *self.parts))
 
 
-@frozen_by_name
+@frozen
 class Clause:
     """Figure without a full stop, and its 95 % interval, empty where the clause has it or there is none.
 
@@ -192,7 +192,7 @@ def word_figure(
     is_counterfactual = stored.data is DataSet.COUNTERFACTUAL
     # Copies of an attribute that the model does not see are not the same records.
     if stored.value is None or not is_favoured or (is_counterfactual and row.is_unseen):
-        return Clause(text=describe_measurement(names.rename(stored)).rstrip("."))
+        return Clause(describe_measurement(names.rename(stored)).rstrip("."))
     value = stored.value
     groups = (row.group, row.reference)
     intervals = [(stored.lower, stored.upper), *([] if ends is None else [ends])]
@@ -225,7 +225,7 @@ def word_figure(
     else:
         first, second = (names.subject(row.attribute, group) for group in groups)
         text = f"{first} {names.favourable} {often} {second}{counts}"
-    return Clause(text=text, interval=interval, own_interval=own_interval)
+    return Clause(text, interval=interval, own_interval=own_interval)
 
 
 def _find_disadvantaged(figure: ForestFigure) -> Disadvantaged | None:

@@ -115,8 +115,6 @@ class MissingRecords:
 def count_not_stored(
     session: Session, deployment_no: int, span: Span, *, check_no: int | None = None
 ) -> MissingRecords:
-    """Counts the payload records of the span's hours that are not stored, and the values that were corrected
-    since the check of that number.
-    """
+    """Counts payload records of the span that are not stored, and values corrected since that check."""
     values = {"no": deployment_no, "start": span.start, "end": span.end, "check_no": check_no}
     return read_row(MissingRecords, session.execute(_NOT_STORED, values).one())

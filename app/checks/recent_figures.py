@@ -80,9 +80,7 @@ class RecentFigures:
 def read_recent_figures(
     session: Session, deployment_no: int, metric: str, *, limit: int, until: datetime | None = None
 ) -> RecentFigures:
-    """Reads the figures of groups of the metric in the newest checks up to `until`, one check for each end,
-    the newest first; the figures are the oldest first.
-    """
+    """Reads the newest checks up to `until`, one for each end, and their figures of groups, oldest first."""
     rows = session.execute(
         _RECENT, {"deployment_no": deployment_no, "metric": metric, "limit": limit, "until": until}
     ).all()

@@ -65,8 +65,7 @@ NOT_READ = (
 
 @frozen_by_name
 class PayloadColumns:
-    """Columns of a payload table. `features` and `meta` map names of the schema to columns; those not named
-    have their own name.
+    """Columns of a payload table. `features` and `meta` map names of the schema to columns of other names.
 
     Windows are cut by `scored_at`. Without `model_revision`, all records are of the deployment's revision.
     """
@@ -172,7 +171,7 @@ class ColumnGroup:
 
 @frozen_by_name
 class Storage:
-    """Storage of a protected column. `sent` is the type that comes in; the first group with a value counts."""
+    """Storage of a protected column: `sent` is the type that comes in, of `groups` the first one counts."""
 
     kind: StorageKind
     sent: FieldType = FieldType.STRING

@@ -127,8 +127,7 @@ def _check_name(field: str, name: str) -> Iterator[FieldProblem]:
 
 @frozen
 class ValueTest:
-    """Test that is passed by values whose canonical text is in `texts`, whose folded text is in `spellings`,
-    and by numbers in `ranges`.
+    """Test that is passed by canonical `texts`, by folded texts in `spellings`, and by numbers in `ranges`.
 
     With `only_numbers`, text does not pass, even if it spells a number.
     """

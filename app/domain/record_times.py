@@ -99,11 +99,7 @@ _GUESSED_DAYS = (
 
 
 def parse_moment(option: str, at: object) -> datetime:
-    """Parses a time; UTC is taken where no offset is stated.
-
-    Raises:
-        InvalidInput: names the option.
-    """
+    """Parses a time; UTC is taken where no offset is stated. Raises InvalidInput: names the option."""
     try:
         moment = datetime.fromisoformat(f"{at}")
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

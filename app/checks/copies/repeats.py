@@ -45,9 +45,7 @@ _NO_REPEATS = (0,) * 6
 
 
 def plan_repeats(grouping: Grouping, copies: Sequence[CopyOutcomes]) -> CopyOutcomes:
-    """Plans unchanged copies of each copied record, as many as a record has of one attribute at most: a flip
-    is any copy with another outcome, so more copies flip more often.
-    """
+    """Plans unchanged copies of each record, as many as of any attribute: more copies flip more often."""
     most_copies = np.max([0 * grouping.codes, *(outcomes.copy_counts for outcomes in copies)], axis=0)
     draws = min(int(most_copies.max(initial=1)), MAX_REPEATS)
     target = CopyTarget(replace(grouping.column, name=""), "", draws, 0)

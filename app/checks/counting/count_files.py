@@ -48,9 +48,7 @@ COUNTED_WITHOUT_SCORES = (
 
 @dataclass(slots=True)
 class CountedSpan:
-    """Counts of the pieces so far: `counts` by member of the window, `records_by_label` by label of the
-    comparison; `times` hold the oldest and newest time of each piece.
-    """
+    """Counts of the pieces so far; `counts` are by member of the window, `times` the ends of each piece."""
 
     tables: list[PeriodTables] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)

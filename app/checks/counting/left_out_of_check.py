@@ -89,8 +89,7 @@ def describe_left_out(
     payload: Mapping[str, CountedRecords] | None,
     mitigated: Sequence[PeriodTables],
 ) -> dict[str, Any]:
-    """Describes as members of a window what each data set counts and leaves out, and the logged records in no
-    group.
+    """Describes as members of a window what each data set counts and leaves out.
 
     `payload` are the counted records by label of the comparison, if they exceed the window; only records in
     files do, which are not mitigated. `mitigated` are tables of mitigated data.

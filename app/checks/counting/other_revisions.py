@@ -32,9 +32,7 @@ _REFERENCE_RATE = RateFigure("perfect_equality")
 
 @frozen
 class OtherRevisions:
-    """Numbers of records by group label: `comparable` ones of the `present` model revision, `others` of each
-    other revision, which counterfactual figures leave out; `repeats` were asked again unchanged.
-    """
+    """Numbers of records by group: `comparable` ones of the `present` revision, `others` by revision."""
 
     present: str
     comparable: Mapping[str, int]

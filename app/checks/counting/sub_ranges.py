@@ -31,8 +31,7 @@ _ROUND_STEPS = (Decimal(1), Decimal(2), Decimal(5), Decimal(10))
 
 @frozen_arrays
 class SubRanges:
-    """Outcomes in the I intervals of one range. `edges` [I + 1] end the intervals, of which only the last
-    holds its upper one.
+    """Outcomes in the I intervals of one range; only the last one holds the upper of its `edges` [I + 1].
 
     `counts` [I, 3]: unfavourable, favourable, unclassified. If `is_whole`, the last edge is the largest
     number in the range.

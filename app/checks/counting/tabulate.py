@@ -74,8 +74,7 @@ Piece = tuple[str | None, str]
 
 @frozen
 class PeriodTables:
-    """Count tables of one comparison: the first of `periods` is of the span, the second of the additional
-    records before it.
+    """Count tables of one comparison; `periods` are the span, and the additional records before it.
 
     `strata` is the dividing column, `lacking` says why strata or scores are missing, `mitigated` is the mode
     of the mitigation. For each period, `sub_ranges` counts outcomes by intervals of ranges, and `revisions`

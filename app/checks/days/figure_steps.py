@@ -111,8 +111,7 @@ class FigureSelection:
 
 
 class FigureStep(NamedTuple):
-    """Figures of one group and definition in one step. `carried` counts those carried forward, which
-    `figures` and the counts by verdict leave out.
+    """Figures of one group and definition in one step; `carried` ones are in no other count.
 
     `lowest` and `highest` are each a value and the number of its check. `lower` and `upper` are the outermost
     ends of the intervals, None if unbounded or absent; `n` is the largest number of records.
@@ -161,9 +160,7 @@ def read_figure_days(
 
 
 def join_day(session: Session, deployment_no: int, at: datetime) -> None:
-    """Joins again the figures of checks that end on the day (UTC) of `at`; needed wherever measurements
-    change.
-    """
+    """Joins again the figures of checks that end on the day (UTC) of `at`: they have changed."""
     first = ORIGIN + (at - timedelta.resolution - ORIGIN) // DAY * DAY
     values = {
         "deployment_no": deployment_no,

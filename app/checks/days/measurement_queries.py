@@ -255,15 +255,12 @@ class EndedRun(NamedTuple):
 
 
 class SpanCount(NamedTuple):
-    """Numbers of a check's records: `logged` in its span, of these `beyond_newest` that it did not read, and
-    `additional` ones from before the span (0 where carried forward).
-    """
+    """Numbers of a check's records in its span, and of `additional` ones (0 where carried forward)."""
 
     span_start: datetime
     span_end: datetime
     logged: int
     additional: int
-    beyond_newest: int
 
 
 # IS NOT DISTINCT FROM could not use the index.
@@ -292,8 +289,7 @@ _RUNS = (
 _COUNTS = f"""
     SELECT span_start, span_end, ("window"->>'logged_in_span')::bigint,
         CASE WHEN "window" ? 'carried_from' AND "window"->>'logged_in_span' = '0' THEN 0
-            ELSE ("window"->>'additional_records')::bigint END,
-        ("window"->>'logged_in_span')::bigint - ("window"->>'records')::bigint
+            ELSE ("window"->>'additional_records')::bigint END
     {_ENDED_CHECKS}
         AND "window" ? 'logged_in_span' AND span_end <= span_start + interval '1 hour'
         AND span_start = date_trunc('hour', span_start, 'UTC')

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import InvalidInput
 from ...base.strict_json import JsonObject
-from ...base.values import frozen_by_name
+from ...base.values import frozen, frozen_by_name
 from ...database.binary_rows import read_rows
 from ...deployments.monitor.queries import find_strictest_limits
 from ...domain.check import DataSet, Measurement, Span
@@ -150,7 +150,7 @@ class PartComparison:
     labelled: Mapping[str, tuple[int, int]]
 
 
-@frozen_by_name
+@frozen
 class PeriodPart:
     key: PartKey
     hours: Sequence[datetime]
@@ -264,7 +264,7 @@ def _measure_parts(
             if by_data[DataSet.AS_LOGGED]
         ]
         records = max((comparison.records.of for comparison in comparisons), default=0)
-        parts.append(PeriodPart(key=key, hours=counted, records=records, comparisons=comparisons))
+        parts.append(PeriodPart(key, counted, records, comparisons))
     # A revision without traffic must not decide.
     return [part for part in parts if part.records] or parts
 
@@ -296,11 +296,7 @@ def _read_hours(session: Session, deployment_no: int, span: Span, *data: DataSet
 def _correct_rows(
     session: Session, recount: HourRecount, rows: Sequence[_HourRow], span: Span, cut_off: datetime
 ) -> tuple[list[_HourRow], dict[DataSet, int]]:
-    """Gives tables of hours with corrections the values of the cut-off.
-
-    Counts, by data, the values that stay as the check read them, because its records do not give its table
-    again.
-    """
+    """Gives tables of corrected hours the values of the cut-off; counts those that stay as they were read."""
     corrected = list(rows)
     indices_by_hour = defaultdict[datetime, list[int]](list)
     for index, row in enumerate(rows):

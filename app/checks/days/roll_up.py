@@ -78,8 +78,7 @@ def roll_up(
     *,
     scopes: frozenset[str] | None = None,
 ) -> list[RolledUp]:
-    """Measures every metric of every period with a checked hour, oldest first, by the monitor's present
-    limits.
+    """Measures every metric of every period with a checked hour, oldest first, by the present limits.
 
     `scopes` None: all figures. Left out are tables of attributes no longer watched or divided otherwise, and
     of other mitigation: their sum would compare unlike groups.

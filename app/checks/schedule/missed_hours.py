@@ -34,7 +34,7 @@ MISSED = f"""
             )
     )
 """  # noqa: S608 - of constants only
-"""Condition: the hour of check `c` still waits for the model. An hour is given up if the model is not away."""
+"""Condition: the hour of check `c` waits for the model. It is given up if the model is not away."""
 
 _STILL_MISSED = f"""
     SELECT c.deployment_no, c.span_start, c.span_end
@@ -85,8 +85,6 @@ _QUEUE_DUE_HOURS = text(f"""
 
 
 def queue_missed_hours(session: Session) -> int:
-    """Cancels checks of hours that wait no longer, queues the others that are due, and returns how many it
-    queued.
-    """
+    """Cancels checks of hours that wait no longer, queues those that are due, and returns how many."""
     session.execute(_CANCEL_ANSWERED_HOURS)
     return len(session.scalars(_QUEUE_DUE_HOURS, {"max_hours": MAX_HOURS_AT_ONCE}).all())

@@ -143,7 +143,7 @@ def fill_training_view(
     names = GroupWords.of(monitor)
     for present, measurements in _measure_labels(session, deployment, monitor, summary):
         if present.table is None:
-            attributes.append(AttributeView(comparison=present.comparison, reason=present.reason))
+            attributes.append(AttributeView(present.comparison, reason=present.reason))
             continue
         rates = [measurement for measurement in measurements if measurement.metric == _BASE_RATE]
         differences = [measurement for measurement in measurements if measurement.metric == LABEL_DIFFERENCE]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from ...base.strict_json import JsonObject
-from ...base.values import frozen_by_name
+from ...base.values import frozen, frozen_by_name
 from ...domain.check import DataSet, Measurement
 from ...domain.monitor import Comparison
 from ...statistics.intervals.verdicts import GRAVEST, Verdict
@@ -51,7 +51,7 @@ class WordedFigure:
         return " ".join((self.sentence, *self.statements, self.limits))
 
 
-@frozen_by_name
+@frozen
 class HeadlinePart:
     """Leading figure on one data set; without one, `absent` says why."""
 
@@ -117,10 +117,10 @@ def list_headlines(
             )
             parts.append(
                 HeadlinePart(
-                    data=data,
-                    name=name.capitalize(),
-                    figure=word_figure(leading) if leading else None,
-                    absent=absent,
+                    data,
+                    name.capitalize(),
+                    word_figure(leading) if leading else None,
+                    absent,
                 )
             )
 

@@ -84,9 +84,7 @@ def list_perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.list_comparisons():
         stored = source.tables.get((DataSet.COUNTERFACTUAL, comparison))
         if stored is None:
-            yield AttributeView(
-                comparison=comparison, reason=NOT_PERTURBED if comparison.is_combination else NOT_PICKED
-            )
+            yield AttributeView(comparison, reason=NOT_PERTURBED if comparison.is_combination else NOT_PICKED)
             continue
         rates, equality, openscale = (
             source.list_or_measure(DataSet.OPENSCALE, comparison, metric)
@@ -160,7 +158,7 @@ def list_mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
             reason = NOT_MITIGATED.format(attribute=comparison.label)
             if comparison.is_combination:
                 reason = NOT_TOGETHER
-            yield AttributeView(comparison=comparison, reason=reason)
+            yield AttributeView(comparison, reason=reason)
             continue
         before = collect_figures(
             source.list_or_measure(DataSet.MITIGATED, comparison, RATE_BEFORE),

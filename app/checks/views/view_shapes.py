@@ -146,7 +146,7 @@ class MitigatedOut(Out):
     """The part that could not be learned of the attribute."""
 
 
-@frozen_by_name
+@frozen
 class AttributeView:
     """One comparison in a view: `groups` in the monitor's order, both sides `pooled`, else the reason.
 
@@ -282,7 +282,7 @@ def divide_shares(
         )
         pooled.append(build_group_share(subject, None, role, positions))
     return AttributeView(
-        comparison=comparison,
+        comparison,
         groups=tuple(
             build_group_share((Scope.GROUP, label), label, role, [position])
             for position, (label, role) in enumerate(table.groups)

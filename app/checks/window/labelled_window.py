@@ -52,8 +52,7 @@ class ComparedLabels:
 def predict_unscored(
     window: Window, database: Database, deployment: Deployment, model: ModelOfCheck
 ) -> PredictedLabels:
-    """Fills in missing predictions by asking the model; leaves out the labelled records that it does not
-    take.
+    """Fills in missing predictions by asking the model; leaves out records that it does not take.
 
     Raises:
         ScoringFailed: the model gave no usable answer.

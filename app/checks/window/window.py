@@ -70,10 +70,9 @@ class LoggedRecords:
         labels: pa.Table,
         until: datetime,
     ) -> pa.Table | None:
-        """Reads the newest records scored in the time of the labels' records, each with a mark whether it has
-        a label; None if no label is of a record.
+        """Reads the newest records of the labels' time, marked if they had a label before `until`.
 
-        A label counts if it was usable before `until`.
+        None if no label is of a record.
         """
         span = _find_span_of_records(labels)
         if span is None:
@@ -87,9 +86,7 @@ class LoggedRecords:
     def read_answers(
         self, key: TargetKey, record_nos: IntArray, *, with_probabilities: bool
     ) -> pa.Table | None:
-        """Reads stored answers to copies of records between the lowest and the highest number: record_no,
-        outcome and, `with_probabilities`, probability.
-        """
+        """Reads stored answers to copies of records from the lowest to the highest number."""
         if key not in self.targets:
             return None
         bounds = (int(record_nos.min()), int(record_nos.max()))
@@ -175,9 +172,7 @@ class FiledRecords:
     def read_cohort(
         self, query: WindowQuery, window: pa.Table, labels: pa.Table, until: datetime
     ) -> pa.Table | None:
-        """Reads as `LoggedRecords.read_cohort`; with a batch the cohort is the window, and a label counts
-        whenever it came.
-        """
+        """Reads as `LoggedRecords.read_cohort`; with a batch, the window, and any label counts."""
         span = _find_span_of_records(labels)
         if self._labels is None or span is None:
             return None
@@ -277,9 +272,7 @@ class PayloadWindow(Window):
         return np.asarray(self.rows["record_no"].to_numpy())
 
     def reach(self) -> Span:
-        """Returns the time from the oldest to the newest record, both included; without records, of no
-        length.
-        """
+        """Returns the time of the records, the newest included; without records, of no length."""
         if not len(self):
             return Span(BEGINNING, BEGINNING)
         times = self.rows["logged_at"]
