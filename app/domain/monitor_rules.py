@@ -174,7 +174,7 @@ def _check_outcomes(monitor: Monitor, problem_type: ProblemType) -> Iterator[Fie
                 expected = "a range [lo, hi]" if wants_ranges else "a class value"
                 yield FieldProblem(
                     f"{name}[{index}]",
-                    f"must be {expected} for a {problem_type.value} model, found {_show_value(value)}",
+                    f"must be {expected} for a {problem_type.value} model, found {_quote(value)}",
                 )
     yield from _check_overlap(
         "unfavourable", monitor.outcomes.favourable, monitor.outcomes.unfavourable, "favourable"
@@ -276,13 +276,13 @@ def _check_type(field: str, value: GroupValue, column: Column) -> Iterator[Field
             and math.ceil(value.lo) > value.hi
         ):
             yield FieldProblem(
-                field, f"{_show_value(value)} holds no whole number, and {column.name!r} has no others"
+                field, f"{_quote(value)} holds no whole number, and {column.name!r} has no others"
             )
         return
     if not fits_type(value, column):
         yield FieldProblem(
             field,
-            f"must be of the type {column.type.value} like the column {column.name!r}, found {_show_value(value)}",
+            f"must be of the type {column.type.value} like the column {column.name!r}, found {_quote(value)}",
         )
     elif problem := find_stored_form_problem(value, column):
         yield FieldProblem(field, problem)
@@ -418,7 +418,7 @@ def _check_list(field: str, values: tuple[GroupValue, ...]) -> Iterator[FieldPro
         if isinstance(value, Range):
             continue
         if canonical(value) in texts:
-            yield FieldProblem(f"{field}[{index}]", f"{_show_value(value)} is listed twice")
+            yield FieldProblem(f"{field}[{index}]", f"{_quote(value)} is listed twice")
         texts.add(canonical(value))
     ranges = _list_ranges(values)
     if len(ranges) > MAX_RANGES:
@@ -427,7 +427,7 @@ def _check_list(field: str, values: tuple[GroupValue, ...]) -> Iterator[FieldPro
         if earlier.overlaps(later):
             yield FieldProblem(
                 f"{field}[{index}]",
-                f"{_show_value(later)} overlaps {_show_value(earlier)} in the same list (both ends belong to a range)",
+                f"{_quote(later)} overlaps {_quote(earlier)} in the same list (both ends belong to a range)",
             )
 
 
@@ -446,15 +446,13 @@ def _check_overlap(
     for index, value in enumerate(values):
         if not isinstance(value, Range):
             if canonical(value) in texts_of_listed:
-                yield FieldProblem(
-                    f"{field}[{index}]", f"{_show_value(value)} is listed as {other_name}, too"
-                )
+                yield FieldProblem(f"{field}[{index}]", f"{_quote(value)} is listed as {other_name}, too")
             continue
         for _, listed_range in ranges:
             if value.overlaps(listed_range):
                 yield FieldProblem(
                     f"{field}[{index}]",
-                    f"{_show_value(value)} overlaps {_show_value(listed_range)}, which is listed as {other_name}",
+                    f"{_quote(value)} overlaps {_quote(listed_range)}, which is listed as {other_name}",
                 )
 
 
@@ -467,7 +465,7 @@ def _has_mixed_types(values: Sequence[GroupValue]) -> bool:
     return len({type(value) if isinstance(value, bool | str) else float for value in plain_values}) > 1
 
 
-def _show_value(value: GroupValue) -> str:
+def _quote(value: GroupValue) -> str:
     if isinstance(value, Range):
         return f"[{canonical(value.lo)}, {canonical(value.hi)}]"
     return f"{value!r:.100}" if isinstance(value, str) else name_value(value)[:100]

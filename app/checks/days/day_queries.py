@@ -121,7 +121,8 @@ _POSTPONE = (
     "UPDATE check_days SET changed_at = now() WHERE deployment_no = %(deployment_no)s AND day = %(day)s"
 )
 _STORE_DAY = f"""
-    UPDATE check_days SET is_kept = true, ({_DAY_COLUMNS}) = (SELECT {_DAY_COLUMNS} FROM ({_OPEN_DAYS}) joined)
+    UPDATE check_days
+    SET is_kept = true, ({_DAY_COLUMNS}) = (SELECT {_DAY_COLUMNS} FROM ({_OPEN_DAYS}) joined)
     WHERE deployment_no = %(deployment_no)s AND day = %(day)s
 """  # noqa: S608 - of constants only
 

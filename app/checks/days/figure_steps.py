@@ -89,7 +89,8 @@ _JOIN_DAY = f"""
     {_WITH_SUPERSEDED}
     INSERT INTO figure_days (deployment_no, metric, data, attribute, scope, "group", definition, day,
         {_STORED_COLUMNS})
-    SELECT figure.deployment_no, metric, data, attribute, scope, "group", definition, %(first)s, {_STEP_COLUMNS}
+    SELECT figure.deployment_no, metric, data, attribute, scope, "group", definition, %(first)s,
+        {_STEP_COLUMNS}
     FROM checks of_day
     JOIN measurements figure ON figure.check_no = of_day.no, superseded
     WHERE of_day.deployment_no = %(deployment_no)s
