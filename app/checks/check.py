@@ -8,6 +8,7 @@ model is called.
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import field, replace
+from typing import cast
 
 import pyarrow as pa
 from sqlalchemy.orm import Session
@@ -246,7 +247,10 @@ def _measure_window(
     report(Progress("computing the metrics"))
     labels = read_labels(subject, evidence.table.groupings, predicted.window, evidence.cohort)
     tables = tabulate(evidence, labels, subject.monitor, counts.tables if counts else None)
-    cells_by_comparison = _find_labelled_cells(tables)
+    cells_by_comparison = cast(
+        "dict[Comparison, LabelledCells]",
+        {table.comparison: table.whole for table in tables if table.data is DataSet.LABELLED},
+    )
     everybody = cells_by_comparison.get(EVERYBODY)
     if everybody is not None and everybody.cohort is not None:
         details[LABELS_OF_SOME] = LabelCounts.of(everybody.cohort.sum(axis=0)).headline
@@ -301,15 +305,6 @@ def _report_too_few(subject: Subject, window: _WindowContent) -> Findings:
         f"{shortage}; {subject.monitor.min_records:,} are needed.",
         tables=tuple(tables),
     )
-
-
-def _find_labelled_cells(tables: Sequence[PeriodTables]) -> dict[Comparison, LabelledCells]:
-    cells_by_comparison = {}
-    for table in tables:
-        cells = table.whole
-        if isinstance(cells, LabelledCells):
-            cells_by_comparison[table.comparison] = cells
-    return cells_by_comparison
 
 
 def _measure_tables(subject: Subject, tables: Sequence[PeriodTables]) -> list[Measurement]:

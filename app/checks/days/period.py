@@ -5,10 +5,9 @@ up.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import date, datetime, timedelta
-from functools import partial
 from typing import NamedTuple, cast
 from zoneinfo import ZoneInfo
 
@@ -223,8 +222,7 @@ def read_period(
         "mixed_revisions": sum(row.records or 0 for row in rows_by_hour.values() if row.is_mixed),
     }
     hours = (span.end - span.start) // HOUR
-    find_unit = partial(_find_unit, zone=None if hours <= HOURS_OF_DAY else zone)
-    parts = _measure_parts(monitor, tables, span, find_unit)
+    parts = _measure_parts(monitor, tables, span, None if hours <= HOURS_OF_DAY else zone)
     if logged is not None:
         counted = sum(part.records for part in parts)
         left_out["not_checked"] = max(0, logged - counted - sum(left_out.values()))
@@ -249,17 +247,19 @@ def _measure_parts(
     monitor: Monitor,
     tables: Mapping[PartKey, Mapping[Comparison, _HourTables]],
     span: Span,
-    find_unit: Callable[[datetime], datetime | date],
+    zone: ZoneInfo | None,
 ) -> list[PeriodPart]:
+    """Measures each part by days of the zone, without one by hours."""
     parts = []
     for key, part_tables in tables.items():
         counted = sorted({hour for by_data in part_tables.values() for hour, _ in by_data[DataSet.AS_LOGGED]})
         reach = span if len(tables) == 1 else Span(counted[0], counted[-1] + HOUR)
         units = {
-            find_unit(reach.start + HOUR * number) for number in range((reach.end - reach.start) // HOUR)
+            _find_unit(reach.start + HOUR * number, zone)
+            for number in range((reach.end - reach.start) // HOUR)
         }
         comparisons = [
-            _measure_comparison(monitor, comparison, by_data, units=units, find_unit=find_unit, at=span.end)
+            _measure_comparison(monitor, comparison, by_data, units=units, zone=zone, at=span.end)
             for comparison, by_data in part_tables.items()
             if by_data[DataSet.AS_LOGGED]
         ]
@@ -332,12 +332,12 @@ def _measure_comparison(
     tables: _HourTables,
     *,
     units: Collection[datetime | date],
-    find_unit: Callable[[datetime], datetime | date],
+    zone: ZoneInfo | None,
     at: datetime,
 ) -> PartComparison:
     tables_by_unit = defaultdict(list)
     for hour, table in tables[DataSet.AS_LOGGED]:
-        tables_by_unit[find_unit(hour)].append(cast("GroupCounts", table))
+        tables_by_unit[_find_unit(hour, zone)].append(cast("GroupCounts", table))
     sums = [GroupCounts.merge(tables_of_unit) for tables_of_unit in tables_by_unit.values()]
     total = GroupCounts.merge(sums)
     members = comparison.members(monitor) if comparison in list_comparisons(monitor) else []
