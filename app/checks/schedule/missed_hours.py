@@ -7,6 +7,7 @@ MAX_HOURS_AT_ONCE = 24
 """Hours of a deployment that wait in the queue once its model answers; before, the oldest alone."""
 
 _ENOUGH_LATER_HOURS = 3
+"""Later hours that succeed while an hour fails again, before it is given up."""
 
 MISSED = f"""
     c.failure = 'scoring-failed' AND c.state = 'succeeded' AND (c."window"->>'records')::bigint > 0
@@ -34,7 +35,7 @@ MISSED = f"""
             )
     )
 """  # noqa: S608 - of constants only
-"""Condition: the hour of check `c` waits for the model. It is given up if the model is not away."""
+"""Condition: the hour of check `c` still waits; one is given up if the model is not away."""
 
 _STILL_MISSED = f"""
     SELECT c.deployment_no, c.span_start, c.span_end
