@@ -81,7 +81,7 @@ class Correction:
 
 @frozen
 class CorrectedCount:
-    """Number of corrected values of a kind, such as `label`."""
+    """How many values of a kind were corrected."""
 
     what: str
     count: int
