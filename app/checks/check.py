@@ -28,7 +28,7 @@ from ..sources.tables.own_files import FlagFile
 from ..statistics.measures.label_states import LabelCounts, judge_labels
 from ..statistics.tables.count_table import LabelledCells
 from .carry_forward import carry_forward, find_earlier_check, make_fingerprint, still_holds
-from .copies.refusals import explain_not_scored
+from .copies.refusals import describe_not_scored, explain_not_scored
 from .copies.repeats import describe_repeats
 from .copies.rescore import CopySource, FiledCopies, LoggedCopies, RescoredCopies, rescore
 from .counting.count_files import CountedSpan, count_span
@@ -43,7 +43,6 @@ from .window.describe_window import (
     ERASED_RECORDS,
     LABELS_OF_SOME,
     describe_answers,
-    describe_not_scored,
     describe_window,
     is_unequal,
     remove_values,
@@ -241,7 +240,7 @@ def _measure_window(
         details |= describe_repeats(evidence.repeats, evidence.outcomes, subject.equal_checks)
     rounded = answers.rounded + sum(prediction.is_rounded for prediction in predicted.asked.values())
     details |= describe_answers(evidence.copies, rounded) | describe_not_scored(
-        subject, evidence.copies, answers.refused, predicted.refused
+        deployment.schema.features, evidence.copies, answers.refused, predicted.refused
     )
 
     report(Progress("computing the metrics"))

@@ -9,6 +9,7 @@ from ...base.values import frozen
 from ...calls.scoring.scoring_client import Refusal
 from ...domain.check import DataSet, Measurement
 from ...domain.deployment import Column, FieldType
+from .copy_outcomes import CopyOutcomes
 
 MAX_REASONS = 10
 """Reasons that a window lists, the most frequent."""
@@ -53,6 +54,23 @@ def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) ->
             reason = "null in " + " and ".join(f"the {types[name].value} column '{name}'" for name in names)
         reasons.append({"columns": list(names), "reason": reason, "records": len(ids)})
     return sorted(reasons, key=lambda reason: (-reason["records"], reason["columns"]))[:MAX_REASONS]
+
+
+def describe_not_scored(
+    columns: Sequence[Column],
+    copies: Sequence[CopyOutcomes],
+    refused: Sequence[RefusedRecord],
+    refused_labels: Sequence[RefusedRecord],
+) -> JsonObject:
+    if not refused and not refused_labels:
+        return {}
+    return {
+        RECORDS_NOT_SCORED: {
+            outcomes.grouping.column.name: int(outcomes.not_scored.sum()) for outcomes in copies
+        },
+        LABELS_NOT_SCORED: len(refused_labels),
+        NOT_SCORED_BECAUSE: list_reasons([*refused, *refused_labels], columns),
+    }
 
 
 def explain_not_scored(measurements: Iterable[Measurement], window: JsonObject) -> Iterator[Measurement]:

@@ -15,13 +15,6 @@ from ...statistics.group_labels import FloatArray
 from ...statistics.intervals.verdicts import Verdict
 from ...statistics.measures.perturbed_data import UNEQUALLY_SAMPLED
 from ..copies.copy_outcomes import CopyOutcomes
-from ..copies.refusals import (
-    LABELS_NOT_SCORED,
-    NOT_SCORED_BECAUSE,
-    RECORDS_NOT_SCORED,
-    RefusedRecord,
-    list_reasons,
-)
 from ..subject import Subject
 from .window_records import CheckEvidence
 
@@ -108,23 +101,6 @@ def describe_answers(copies: Sequence[CopyOutcomes], rounded: int) -> JsonObject
         for outcomes in copies
     }
     return {"unclassified_copies": unclassified} | ({ROUNDED_PROBABILITIES: rounded} if rounded else {})
-
-
-def describe_not_scored(
-    subject: Subject,
-    copies: Sequence[CopyOutcomes],
-    refused: Sequence[RefusedRecord],
-    refused_labels: Sequence[RefusedRecord],
-) -> JsonObject:
-    if not refused and not refused_labels:
-        return {}
-    return {
-        RECORDS_NOT_SCORED: {
-            outcomes.grouping.column.name: int(outcomes.not_scored.sum()) for outcomes in copies
-        },
-        LABELS_NOT_SCORED: len(refused_labels),
-        NOT_SCORED_BECAUSE: list_reasons([*refused, *refused_labels], subject.deployment.schema.features),
-    }
 
 
 def describe_sampling(weights: FloatArray | None) -> JsonObject:
