@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from ..base.values import frozen, frozen_by_name
 from ..checks.advice.causes import STALE_AFTER
-from ..checks.result_queries import RecentCheck, RecentFigure, RecentFigures, read_recent_figures
+from ..checks.recent_figures import RecentCheck, RecentFigure, RecentFigures, read_recent_figures
 from ..checks.views.headlines import IMPACT, VERDICT_WORDS
 from ..checks.views.view_source import list_notes_on_unseen, read_counted_check
 from ..database.binary_rows import read_row
@@ -30,7 +30,7 @@ LOGGED_DATA = (DataSet.AS_LOGGED, DataSet.LABELLED)
 SHOWN_DATA = (*LOGGED_DATA, DataSet.COUNTERFACTUAL)
 
 
-@frozen_by_name
+@frozen
 class StripPoint:
     """Verdict of a check; None where it has no figure of the group."""
 
@@ -41,7 +41,7 @@ class StripPoint:
 
 @frozen
 class ForestFigure:
-    """Value, interval and verdict are those over all hours if there is a `statement`."""
+    """Figure of a group; value, interval and verdict are those over all hours if there is a `statement`."""
 
     measurement: Measurement
     strip: tuple[StripPoint, ...]
@@ -72,7 +72,7 @@ class ForestFigure:
         return self.measurement.value if self.statement is None else self.statement.value
 
     @property
-    def interval(self) -> tuple[float | None, float | None]:
+    def interval(self) -> Limits:
         if self.statement is None:
             return self.measurement.lower, self.measurement.upper
         return self.statement.interval or (None, None)
@@ -82,7 +82,7 @@ class ForestFigure:
         return self.measurement.lower_limit, self.measurement.upper_limit
 
     def count(self, side: Side) -> tuple[float | None, float | None]:
-        """Favourable and all records; None where they are not stored."""
+        """Counts favourable and all records of a side; None where they are not stored."""
         compared = None if self.statement is None else self.statement.compared
         if compared is not None:
             return compared.monitored if side == "monitored" else compared.reference
@@ -120,7 +120,7 @@ class ForestRow:
     logged: ForestFigure | None
     counterfactual: ForestFigure | None
     notes: tuple[str, ...]
-    """Say that the counterfactual figure is of an attribute that the model does not see; else empty."""
+    """Notes on a counterfactual figure of an attribute that the model does not see; else empty."""
 
     @property
     def is_unseen(self) -> bool:
@@ -203,6 +203,7 @@ class Forest:
 
 
 def choose_metric(measured: Iterable[Measurement]) -> str:
+    """Chooses disparate impact if it was measured, else the first metric that is judged."""
     eligible = [
         measurement
         for measurement in measured
@@ -298,23 +299,23 @@ def is_on_ratios(metric: str) -> bool:
 
 
 def collect_strips(recent: RecentFigures, metric: str) -> dict[FigureKey, tuple[StripPoint, ...]]:
-    """The last verdicts of each figure: one a check since the first that has it, oldest first."""
-    by_key: dict[FigureKey, dict[int, RecentFigure]] = {}
+    """Collects the last verdicts of each figure: one a check since the first that has it, oldest first."""
+    figures_by_key: dict[FigureKey, dict[int, RecentFigure]] = {}
     for figure in recent.figures:
         key = FigureKey(metric=metric, data=figure.data, attribute=figure.attribute, group=figure.group)
-        by_key.setdefault(key, {})[figure.check_no] = figure
+        figures_by_key.setdefault(key, {})[figure.check_no] = figure
     strips = {}
     oldest_first = list(reversed(recent.checks))
-    for key, figures in by_key.items():
+    for key, figures in figures_by_key.items():
         # Figures of an earlier definition are other figures.
         definition = list(figures.values())[-1].definition
         comparable = {no: figure for no, figure in figures.items() if figure.definition == definition}
         start = next(position for position, check in enumerate(oldest_first) if check.no in comparable)
         strips[key] = tuple(
             StripPoint(
-                check_id=check.id,
-                verdict=comparable[check.no].verdict if check.no in comparable else None,
-                is_topped_up=check.is_topped_up,
+                check.id,
+                comparable[check.no].verdict if check.no in comparable else None,
+                check.is_topped_up,
             )
             for check in oldest_first[start:]
         )
@@ -329,7 +330,7 @@ def build_past_forest(
     *,
     end: datetime,
 ) -> Forest:
-    """The newest check before `end`, with verdicts of the checks before it."""
+    """Builds the forest of the newest check before `end`, with verdicts of the checks before it."""
     metric = choose_metric(measured)
     recent = RecentFigures((), ())
     if check is not None and check.state == CheckState.SUCCEEDED:
@@ -363,7 +364,7 @@ def _read_recent(
         is_topped_up=bool(window.get("additional_records")),
     )
     recent = read_recent_figures(
-        session, check.deployment_no, metric, most=STRIP_CHECKS, until=check.span.end
+        session, check.deployment_no, metric, limit=STRIP_CHECKS, until=check.span.end
     )
     earlier = [past for past in recent.checks if past.at < newest.at][: STRIP_CHECKS - 1]
     earlier_nos = {past.no for past in earlier}

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
 
-from ..base.values import frozen_by_name
+from ..base.values import frozen
 from ..checks.views.explain_figure import describe_measurement
 from ..domain.check import SIDES, DataSet, Measurement
 from ..domain.groups import GroupWords
@@ -14,7 +14,7 @@ from ..evidence.words import rank_gravity, say_state
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import RateComparison
 from ..statistics.e_values.figure_statements import capitalise
-from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Value, Verdict
+from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Value, Verdict
 from ..statistics.measures.worst_group import (
     Disadvantaged,
     find_disadvantaged,
@@ -35,12 +35,12 @@ _FAVOURABLE = "favourable"
 SHARED_RECORDS = "Checks share records: hours with few are topped up with earlier ones."
 """Said where verdicts of several checks are counted: they are no independent measurements."""
 
+CHOICE_OF_ATTRIBUTE = "The verdict allows for the choice among the groups of its attribute"
+
 _FROM_BEFORE = "it may have been so before: no earlier hour was counted with this monitor and model revision"
 
-Ends = tuple[float | None, float | None]
 
-
-@frozen_by_name
+@frozen
 class ForestHeadline:
     """Headline about a row, or None. `rest` completes `lead`; `age` says that figures are old.
 
@@ -68,7 +68,7 @@ class ForestHeadline:
         return " · ".join((self.lead, *([self.interval] if self.interval else []), *self.parts))
 
 
-@frozen_by_name
+@frozen
 class Clause:
     """Figure without a full stop, and its 95 % interval, empty where the clause has it or there is none.
 
@@ -85,24 +85,24 @@ class Clause:
 def word_forest(forest: Forest) -> ForestHeadline:
     """Words the gravest row; the sentence is true also where nothing is judged, and without a row."""
     if forest.check is None:
-        return ForestHeadline(lead=NO_FIGURES)
+        return ForestHeadline(NO_FIGURES)
     age = tuple(_say_age(forest))
     title = CATALOGUE[forest.metric].title if forest.metric in CATALOGUE else forest.metric
     if not forest.rows:
         return ForestHeadline(
-            lead=f"The check did not measure the {title.lower()} of any group", parts=age, age=age
+            f"The check did not measure the {title.lower()} of any group", parts=age, age=age
         )
     row = forest.rows[0]
     measurement = row.leading.measurement
     if measurement.value is None:
         lead = f"{title} of {row.name} cannot be computed: {measurement.reason or 'no reason is known'}"
-        return ForestHeadline(lead=lead, parts=age, age=age, row=row)
+        return ForestHeadline(lead, parts=age, age=age, row=row)
     if row.verdict is Verdict.INSUFFICIENT_DATA:
         sizes = (
             f"records of {row.name}: {row.n}, of {row.reference_name}: {row.n_reference}; fewer than "
             f"{MINIMUM_GROUP_SIZE} on a side"
         )
-        return ForestHeadline(lead="No comparison has a verdict", parts=(sizes, *age), age=age, row=row)
+        return ForestHeadline("No comparison has a verdict", parts=(sizes, *age), age=age, row=row)
 
     clause = allow_for_choice(forest, row)
     if row.leading.statement is not None:
@@ -113,7 +113,7 @@ def word_forest(forest: Forest) -> ForestHeadline:
         check_note = f"The newest check alone: {clause.text} ({clause.interval or clause.own_interval})"
         remarks = (check_note, clause.note, *map(capitalise, _say_shortfall(forest, row)))
         return ForestHeadline(
-            lead=lead,
+            lead,
             rest=statement.sentence.removeprefix(lead),
             note=". ".join(remark for remark in remarks if remark),
             parts=age,
@@ -138,7 +138,7 @@ def word_forest(forest: Forest) -> ForestHeadline:
     else:
         lead = capitalise(clause.text)
     return ForestHeadline(
-        lead=lead,
+        lead,
         interval=clause.interval,
         own=clause.own_interval or clause.interval,
         note=clause.note,
@@ -147,9 +147,6 @@ def word_forest(forest: Forest) -> ForestHeadline:
         age=age,
         row=row,
     )
-
-
-CHOICE_OF_ATTRIBUTE = "The verdict allows for the choice among the groups of its attribute"
 
 
 def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
@@ -181,7 +178,7 @@ def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
 
 
 def word_figure(
-    row: ForestRow, figure: ForestFigure, names: GroupWords, *, ends: Ends | None = None
+    row: ForestRow, figure: ForestFigure, names: GroupWords, *, ends: Limits | None = None
 ) -> Clause:
     """Words a figure from the side at a disadvantage; only ratios of favourable outcomes are inverted.
 
@@ -195,7 +192,7 @@ def word_figure(
     is_counterfactual = stored.data is DataSet.COUNTERFACTUAL
     # Copies of an attribute that the model does not see are not the same records.
     if stored.value is None or not is_favoured or (is_counterfactual and row.is_unseen):
-        return Clause(text=describe_measurement(names.rename(stored)).rstrip("."))
+        return Clause(describe_measurement(names.rename(stored)).rstrip("."))
     value = stored.value
     groups = (row.group, row.reference)
     intervals = [(stored.lower, stored.upper), *([] if ends is None else [ends])]
@@ -228,11 +225,11 @@ def word_figure(
     else:
         first, second = (names.subject(row.attribute, group) for group in groups)
         text = f"{first} {names.favourable} {often} {second}{counts}"
-    return Clause(text=text, interval=interval, own_interval=own_interval)
+    return Clause(text, interval=interval, own_interval=own_interval)
 
 
 def _find_disadvantaged(figure: ForestFigure) -> Disadvantaged | None:
-    """The check's value decides, also where the figure is of all hours."""
+    """Finds the side at a disadvantage by the check's value, also where the figure is of all hours."""
     measurement = figure.measurement
     return find_disadvantaged(
         CATALOGUE[measurement.metric], measurement.value, figure.limits, measurement.verdict
@@ -250,6 +247,7 @@ def _say_rates(measurement: Measurement, ratio: float, *, is_inverted: bool) -> 
 
 
 def say_windows(forest: Forest, row: ForestRow) -> Iterator[str]:
+    """Says of how many records the check's figure is, and the state over many hours."""
     if forest.check is not None and row.n is not None and row.n_reference is not None:
         at = forest.check.measured_at.astimezone(UTC)
         scored = (
@@ -272,6 +270,7 @@ def format_day(at: datetime, year: int | None) -> str:
 
 
 def count_verdicts(strip: Sequence[StripPoint], verdict: Verdict) -> str:
+    """Says `3 of the last 72 checks`."""
     if len(strip) == 1:
         return "the only check" if strip[0].verdict == verdict else "no check"
     # There may be more checks than those that are shown.
@@ -284,6 +283,7 @@ def share_records(strip: Sequence[StripPoint]) -> bool:
 
 
 def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
+    """Says the gravest state over time, what the verdict means, and how many outcomes a group is short of."""
     # The newest hour may be fair by chance, or have too few records.
     states = [
         (figure.evidence, other)

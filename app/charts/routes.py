@@ -155,7 +155,7 @@ def list_alerts(
     alerts = read_alerts_between(
         session,
         deployment.no,
-        Span(start=since, end=period.until or now),
+        Span(since, period.until or now),
         metric=series.metric,
         data=series.data,
     )

@@ -1,6 +1,5 @@
-"""Series of all groups of an attribute, over hours or rolled up; and figures that no check stores.
-
-At the end, functions that put display names into series, gaps and views.
+"""Series of all groups of an attribute, over hours or rolled up; figures that no check stores; and the names
+that people gave to the groups of both.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -46,6 +45,9 @@ SHOWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
 MAX_TABLES = 20_000
 """Max hourly tables that one roll-up adds up: those of more than two years."""
 
+_Subject = tuple[str, str | None]
+"""Scope and group of a point."""
+
 _NUMBERS_PER_CHECK = 100_000
 """Numbers that a cursor has for the points of one check; those of the next check follow."""
 
@@ -80,7 +82,7 @@ class GroupSeries:
 
 @frozen
 class Gap:
-    """At this moment only checks without figures ended."""
+    """Moment at which only checks without figures ended, and why."""
 
     at: datetime
     state: CheckState
@@ -173,27 +175,24 @@ def count_volume(
 
 def _group_points(
     stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]
-) -> dict[tuple[str, str | None], list[SeriesPoint]]:
-    """Groups the points by scope and group.
-
-    Of several checks that end at one moment the one of an hour counts, of these the newest.
-    """
-    by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
-    newest_runs: dict[tuple[str, str | None], EndedRun] = {}
+) -> dict[_Subject, list[SeriesPoint]]:
+    """Groups the points by subject; of checks that end at one moment one counts, as in `build_series`."""
+    points_by_subject: dict[_Subject, list[SeriesPoint]] = {}
+    newest_runs: dict[_Subject, EndedRun] = {}
     for row in stored:
         run = runs.get(row[0])
         subject = row[1:3]
         if run is None:  # the check ended between the two statements, and is there the next time
             continue
-        points = by_subject.setdefault(subject, [])
+        points = points_by_subject.setdefault(subject, [])
         if points and points[-1].at == run.span_end:
             if newest_runs[subject].is_hourly and not run.is_hourly:
                 continue
             points.pop()
         newest_runs[subject] = run
         # By position: by name it takes three times as long, and a year has thousands.
-        points.append(SeriesPoint(run.span_end, *row[3:10], run.id, *row[10:]))
-    return by_subject
+        points.append(SeriesPoint._make((run.span_end, *row[3:10], run.id, *row[10:])))
+    return points_by_subject
 
 
 def _roll_up_series(session: Session, deployment_no: int, query: SeriesQuery, period: Period) -> Series:
@@ -223,7 +222,7 @@ def _roll_up_series(session: Session, deployment_no: int, query: SeriesQuery, pe
     )
     measurements = [result.measurement for result in results if result.measurement.data is query.data]
 
-    points: dict[tuple[str, str | None], list[SeriesPoint]] = {}
+    points: dict[_Subject, list[SeriesPoint]] = {}
     for figure in measurements:
         point = read_row(SeriesPoint, figure, carried_forward=False, check_id=None)
         subject = (Scope.WORST, None) if query.scopes == (Scope.WORST,) else (figure.scope, figure.group)
@@ -233,7 +232,7 @@ def _roll_up_series(session: Session, deployment_no: int, query: SeriesQuery, pe
 
 def _build_series(
     query: SeriesQuery,
-    points_by_subject: Mapping[tuple[str, str | None], Sequence[SeriesPoint]],
+    points_by_subject: Mapping[_Subject, Sequence[SeriesPoint]],
     gaps: tuple[Gap, ...] = (),
 ) -> Series:
     groups = [
@@ -261,6 +260,7 @@ def measure_requested(session: Session, check: CheckRun, metrics: Collection[str
 
 
 def read_points(session: Session, deployment_no: int, query: SeriesFilter, paging: Paging) -> list[Point]:
+    """Reads a page of stored measurements; of a metric that checks do not store, measures it."""
     if all(CATALOGUE[metric].is_stored for metric in query.metrics):
         return page_points(session, deployment_no, query, paging)
     return list(islice(_measure_series(session, deployment_no, query, paging.after), paging.limit))

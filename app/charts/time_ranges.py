@@ -1,4 +1,4 @@
-"""Range of time that the pages of a deployment show, compared with an earlier time.
+"""Ranges of time that the pages of a deployment show, and their steps in pictures.
 
 24 hours are 24 hours, also on a day on which the clocks change. Moments without an offset are on the clock of
 the chosen zone.
@@ -28,6 +28,8 @@ class RangePreset(StrEnum):
 
 
 class EarlierKind(StrEnum):
+    """Time to compare with: the one right before, or the last one of another model revision."""
+
     PERIOD = "period"
     REVISION = "revision"
 
@@ -42,9 +44,16 @@ LENGTHS = {
 """`all` is as long as there are checks."""
 
 USUAL_PRESET = RangePreset.WEEK
-"""Where none is chosen, if the deployment was checked for longer."""
+"""Preset where none is chosen, if the deployment was checked for longer."""
 
 MAX_ZONE_CHARACTERS = 64
+
+STEPS = (
+    *(timedelta(minutes=minutes) for minutes in (1, 5, 15, 30)),
+    *(HOUR * hours for hours in (1, 2, 3, 4, 6, 8, 12)),
+    *(timedelta(days=days) for days in (1, 2, 7, 28, 364)),
+)
+"""Steps of pictures; each after 12 hours is whole days, after 2 days whole weeks."""
 
 _Word = TypeVar("_Word", bound=StrEnum)
 _WEEK = timedelta(days=7)
@@ -56,9 +65,7 @@ _EXPECTED_MOMENT = (
 
 @frozen_by_name
 class RangeChoice:
-    """Choice of a person; without preset and start, the page decides. `end` without a `start` does not
-    occur.
-    """
+    """Range that a person chose; without preset and start, the page decides. No `end` is without `start`."""
 
     preset: RangePreset | None = None
     start: datetime | None = None
@@ -71,6 +78,7 @@ class RangeChoice:
         return self.preset is not None or self.start is not None
 
     def query(self) -> dict[str, str]:
+        """Returns the parameters of an address from which `read_choice` reads the choice."""
         members = {
             "range": self.preset,
             "from": self.start and write_moment(self.start),
@@ -97,15 +105,15 @@ class RangeChoice:
                 raise InvalidInput(
                     "from", f"must lie before {'to' if self.end else 'now'}, {write_moment(end)}"
                 )
-            return Span(start=self.start, end=end)
+            return Span(self.start, end)
         preset = self.preset or usual
         if preset is RangePreset.ALL and oldest is not None and oldest < now:
-            return Span(start=floor_to_hour(oldest), end=now)
-        return Span(start=floor_to_hour(now) - LENGTHS.get(preset, LENGTHS[USUAL_PRESET]), end=now)
+            return Span(floor_to_hour(oldest), now)
+        return Span(floor_to_hour(now) - LENGTHS.get(preset, LENGTHS[USUAL_PRESET]), now)
 
 
 def choose_usual_preset(oldest: datetime | None, now: datetime) -> RangePreset:
-    """All the time there is while it is shorter than the usual preset."""
+    """Chooses all the time there is while it is shorter than the usual preset."""
     is_young = oldest is not None and oldest > floor_to_hour(now) - LENGTHS[USUAL_PRESET]
     return RangePreset.ALL if is_young else USUAL_PRESET
 
@@ -139,8 +147,7 @@ def read_zone(name: str) -> ZoneInfo:
 
 
 def read_moment(name: str, text: str, zone: ZoneInfo) -> datetime:
-    """Returns the moment in UTC; without an offset on the clock of the zone, where an hour that comes twice
-    is the first one.
+    """Reads a moment, without an offset on the clock of the zone; an hour that comes twice is the first one.
 
     Raises:
         InvalidInput: it is no moment, or the clock of the zone skips it.
@@ -168,18 +175,11 @@ def write_moment(moment: datetime) -> str:
 
 
 def find_period_before(span: Span) -> Span | None:
+    """Finds the time of equal length right before; None if the calendar has none."""
     length = span.end - span.start
     if span.start - datetime.min.replace(tzinfo=UTC) < length:
         return None
-    return Span(start=span.start - length, end=span.start)
-
-
-STEPS = (
-    *(timedelta(minutes=minutes) for minutes in (1, 5, 15, 30)),
-    *(HOUR * hours for hours in (1, 2, 3, 4, 6, 8, 12)),
-    *(timedelta(days=days) for days in (1, 2, 7, 28, 364)),
-)
-"""Steps of pictures; each after 12 hours is whole days, after 2 days whole weeks."""
+    return Span(span.start - length, span.start)
 
 
 def choose_picture_step(span: Span, limit: int) -> timedelta:

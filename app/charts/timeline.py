@@ -4,7 +4,7 @@ Steps keep the lowest and highest figure and the hull of intervals. From a day o
 joined when stored; only the ends of the time, which are parts of a day, are read figure by figure.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -18,17 +18,14 @@ from ..checks.days.day_queries import (
     DAY,
     ORIGIN,
     CheckStep,
-    FigureSelection,
-    FigureStep,
     VersionChange,
     cut_to_days,
     join_steps,
     list_version_changes,
     read_ended_checks,
-    read_figure_days,
-    read_figure_steps,
     read_revision_before,
 )
+from ..checks.days.figure_steps import FigureSelection, FigureStep, read_figure_days, read_figure_steps
 from ..checks.days.roll_up import Period
 from ..domain.alert import Alert
 from ..domain.check import DataSet, FigureKey, Scope, Span
@@ -50,6 +47,7 @@ MAX_STEPS = 400
 MAX_PANELS = 60
 
 MAX_SPAN_OF_HOURS = timedelta(days=35)
+"""Longest time whose steps may be shorter than a day."""
 
 ACCURACY = FigureSelection(metric="accuracy", data=DataSet.LABELLED, of_all=True)
 # In the order of the counts that `_join_step` reads from a step; `_rank_panel` takes the first three.
@@ -94,7 +92,7 @@ class TimeStep(NamedTuple):
 
 @frozen_by_name
 class TimePanel:
-    """Oldest first; `earlier` are those compared with, at their own times."""
+    """Steps of one group, the oldest first; `earlier` ones are those compared with, at their own times."""
 
     attribute: str | None
     group: str | None
@@ -123,6 +121,8 @@ class TimePanel:
 
 @frozen
 class ShownRange:
+    """Time that a page shows, and the preset that it shows if a person chooses none."""
+
     span: Span
     usual: RangePreset
 
@@ -262,18 +262,18 @@ def pool_panels(session: Session, deployment_no: int, timeline: Timeline) -> Tim
 
 
 def _pool_day(point: SeriesPoint, span: Span) -> TimeStep:
-    """The point of a roll-up is at the start of its day."""
+    """Makes a step of a day's point, which is at the start of the day."""
     (step,) = join_points([point._replace(at=point.at + DAY / 2)], span, DAY)
     return step._replace(start=max(point.at, span.start), end=min(point.at + DAY, span.end))
 
 
 def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> tuple[TimeStep, ...]:
-    """Points of one step are joined, oldest first; figures carried forward count apart."""
-    by_start: dict[datetime, list[SeriesPoint]] = {}
+    """Joins the points of each step, oldest first; figures carried forward count apart."""
+    points_by_start = defaultdict[datetime, list[SeriesPoint]](list)
     for point in points:
-        by_start.setdefault(find_step_start(point.at, step), []).append(point)
+        points_by_start[find_step_start(point.at, step)].append(point)
     steps = []
-    for start, members in sorted(by_start.items()):
+    for start, members in sorted(points_by_start.items()):
         new = [point for point in members if not point.carried_forward]
         with_value = [point for point in members if point.value is not None]
         values = [point.value for point in members if point.value is not None]
@@ -302,11 +302,12 @@ def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> t
 
 
 def find_step_start(at: datetime, step: timedelta) -> datetime:
+    """Finds the start of the step in which a check ends; one that ends at a start is in the step before."""
     return ORIGIN + (at - timedelta.resolution - ORIGIN) // step * step
 
 
 def _find_end(choose: Callable[[Iterable[float]], float], ends: Sequence[float | None]) -> float | None:
-    """None if one is unbounded, or without intervals."""
+    """Chooses the outermost end; None if one is unbounded, or without intervals."""
     bounds = [end for end in ends if end is not None]
     return choose(bounds) if bounds and len(bounds) == len(ends) else None
 
@@ -314,6 +315,7 @@ def _find_end(choose: Callable[[Iterable[float]], float], ends: Sequence[float |
 def _find_earlier(
     session: Session, deployment_no: int, span: Span, kind: EarlierKind | None
 ) -> tuple[EarlierTime | None, str | None]:
+    """Finds the time to compare with, or why there is none."""
     match kind:
         case None:
             return None, None
@@ -328,13 +330,13 @@ def _find_earlier(
                 return None, "No check up to the end of this time was of another model revision."
             revision, last = previous
             # At most as long as the range, and not before the revision came into use.
-            period = find_period_before(Span(start=last, end=last + (span.end - span.start)))
+            period = find_period_before(Span(last, last + (span.end - span.start)))
             start = last if period is None else period.start
             revision_before = read_revision_before(session, deployment_no, last)
             if revision_before is not None:
                 start = max(start, revision_before[1])
             return EarlierTime(
-                kind=kind, span=Span(start=start, end=last), shift=span.end - last, revision=revision
+                kind=kind, span=Span(start, last), shift=span.end - last, revision=revision
             ), None
 
 
@@ -346,7 +348,7 @@ def _read_steps(
     days = cut_to_days(span)
     head, tail = (
         read_figure_steps(session, deployment_no, part, DAY, *selections) if part.start < part.end else []
-        for part in (Span(start=span.start, end=days.start), Span(start=days.end, end=span.end))
+        for part in (Span(span.start, days.start), Span(days.end, span.end))
     )
     return [*head, *read_figure_days(session, deployment_no, days, *selections), *tail]
 
@@ -354,7 +356,7 @@ def _read_steps(
 def _group_steps(
     rows: Iterable[FigureStep], span: Span, step: timedelta, query: FigureSelection
 ) -> dict[FigureKey, tuple[TimeStep, ...]]:
-    grouped: dict[FigureKey, dict[tuple[datetime, int], list[FigureStep]]] = {}
+    rows_by_key: dict[FigureKey, dict[tuple[datetime, int], list[FigureStep]]] = {}
     for row in rows:
         start = row.start if step <= DAY else ORIGIN + (row.start - ORIGIN) // step * step
         key = FigureKey(
@@ -364,14 +366,15 @@ def _group_steps(
             attribute=row.attribute,
             group=row.group,
         )
-        grouped.setdefault(key, {}).setdefault((start, row.definition), []).append(row)
+        rows_by_key.setdefault(key, {}).setdefault((start, row.definition), []).append(row)
     return {
         key: tuple(
             _join_step(members, start, span, step, query.metric)
             for (start, _), members in sorted(steps.items(), key=lambda item: item[0])
         )
         for key, steps in sorted(
-            grouped.items(), key=lambda item: (item[0].attribute or "", item[0].scope, item[0].group or "")
+            rows_by_key.items(),
+            key=lambda item: (item[0].attribute or "", item[0].scope, item[0].group or ""),
         )
     }
 
@@ -395,14 +398,18 @@ def _join_step(
     lowest = None if row.lowest is None else row.lowest[0]
     highest = None if row.highest is None else row.highest[0]
     # By position, which takes half the time.
-    time = (max(start, span.start), min(start + step, span.end), row.last_at)
-    values = (value, lowest, highest, row.lower, row.upper)
     return TimeStep(
-        *time,
+        max(start, span.start),
+        min(start + step, span.end),
+        row.last_at,
         row.figures,
         row.carried,
         verdicts,
-        *values,
+        value,
+        lowest,
+        highest,
+        row.lower,
+        row.upper,
         row.n,
         limits,
         row.definition,
@@ -431,7 +438,7 @@ def _merge_rows(rows: Sequence[FigureStep]) -> FigureStep:
 
 
 def _is_further_out(highest: float, lowest: float, metric: str, limits: Limits) -> bool:
-    """Further beyond its limit than `lowest`; inside both, nearer to it."""
+    """Whether `highest` is further beyond its limit than `lowest`; inside both, nearer to it."""
     lower, upper = limits
     if (upper is not None and highest > upper) != (lower is not None and lowest < lower):
         return upper is not None and highest > upper
@@ -446,7 +453,7 @@ def _name_panel(key: FigureKey, names: GroupWords) -> str:
 
 
 def _rank_panel(panel: TimePanel) -> tuple[object, ...]:
-    """Sort key: groups first, the most often unfair, suspected or unwatched first."""
+    """Makes a sort key: groups first, those most often unfair, suspected or unwatched first."""
     figure_count = max(panel.figures, 1)
     shares = [
         -sum(step.verdicts.get(verdict, 0) for step in panel.steps) / figure_count for verdict in GRAVEST[:3]

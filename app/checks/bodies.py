@@ -11,7 +11,7 @@ from ..web.route_declarations import Timestamp
 from .advice.advice import advise_on_check
 from .advice.causes import Cause, Outlook
 from .counting.left_out_of_check import LEFT_OUT
-from .result_queries import CorrectedCount
+from .missing_and_corrected import CorrectedCount
 from .views.measurement_bodies import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut
 
 _WINDOW = {
@@ -76,9 +76,7 @@ class RangeIn(In):
         return self
 
     def span(self) -> Span | None:
-        return (
-            None if self.from_ is None or self.to is None else Span(start=_utc(self.from_), end=_utc(self.to))
-        )
+        return None if self.from_ is None or self.to is None else Span(_utc(self.from_), _utc(self.to))
 
 
 class CheckIn(RangeIn):

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from sqlalchemy.orm import Session
 
+from ..base.strict_json import JsonObject
 from ..base.values import frozen
 from ..database.engine import ArrowReader
 from ..domain.check import CheckRun, Measurement, Span, Trigger
@@ -20,8 +21,8 @@ from ..sources.stored.window_queries import (
 from .copies.refusals import RECORDS_NOT_SCORED
 from .result_queries import StoredTable, find_origin, read_measurements, read_stored_tables
 from .subject import Subject
+from .window.describe_window import describe_setting
 from .window.window import Window, read_window
-from .window.window_records import describe_setting
 
 FINGERPRINT = "fingerprint"
 """Member of a window: digests of the numbers of the rows that the check read. Windows of earlier versions
@@ -31,15 +32,15 @@ have none.
 
 @frozen
 class CarriedFigures:
-    window: dict[str, object]
+    window: JsonObject
     measurements: tuple[Measurement, ...]
     tables: tuple[StoredTable, ...]
 
 
 def find_earlier_check(session: Session, subject: Subject) -> CheckRun | None:
-    """None if the window must be read.
+    """Finds the check that measured the newest figures; None if the window must be read.
 
-    The window must be read for a range; after a change of monitor, revision, schema, or settings of
+    It must be read for a range; after a change of monitor, revision, schema, or settings of
     `describe_setting`; and for a requested check if the model refused records in the earlier one.
     """
     check = subject.check
@@ -62,15 +63,14 @@ def find_earlier_check(session: Session, subject: Subject) -> CheckRun | None:
 
 
 def still_holds(reader: ArrowReader, subject: Subject, earlier: CheckRun) -> bool:
-    """Whether nothing was logged or corrected after the earlier span, and the earlier check would read the
-    same rows today.
+    """Whether nothing was logged after the earlier span, and the earlier check would read the same rows now.
 
     Imports and late writes add records where a check has read already.
     """
     deployment = subject.deployment
     span = earlier.span
     window = earlier.window or {}
-    if is_logged_between(reader, deployment.no, Span(start=span.end, end=subject.check.span.end)):
+    if is_logged_between(reader, deployment.no, Span(span.end, subject.check.span.end)):
         return False
     query = WindowQuery(deployment.no, deployment.schema, ())
     is_full = _has_same_start(earlier, subject) and window["records"] == subject.monitor.max_records
@@ -82,7 +82,7 @@ def still_holds(reader: ArrowReader, subject: Subject, earlier: CheckRun) -> boo
     return bool(make_fingerprint(subject, records, labels)[FINGERPRINT] == window[FINGERPRINT])
 
 
-def make_fingerprint(subject: Subject, records: Window, labels: Window) -> dict[str, object]:
+def make_fingerprint(subject: Subject, records: Window, labels: Window) -> JsonObject:
     """Makes the member FINGERPRINT of a window.
 
     Records never change, but the prediction of a label may come later, so its presence is added. Numbers do
@@ -104,7 +104,7 @@ def make_fingerprint(subject: Subject, records: Window, labels: Window) -> dict[
 
 
 def carry_forward(session: Session, subject: Subject, earlier: CheckRun) -> CarriedFigures:
-    """There are tables only if both spans begin together: then both checks have the same records."""
+    """Copies the earlier results to the subject's check; tables only if both spans begin together."""
     window = (earlier.window or {}) | {"copies_to_score": 0, "carried_from": earlier.id}
     tables: tuple[StoredTable, ...] = ()
     if _has_same_start(earlier, subject):

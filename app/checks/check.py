@@ -5,71 +5,67 @@ mitigation → one transaction. Nothing of the check is stored before, and no tr
 model is called.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import field, replace
+from typing import cast
 
 import pyarrow as pa
 from sqlalchemy.orm import Session
 
 from ..base.clock import floor_to_hour
 from ..base.errors import ScoringFailed
+from ..base.strict_json import JsonObject
 from ..base.values import frozen, frozen_by_name
 from ..calls.egress_policy import EgressPolicy
 from ..database.engine import Database, Sealer, arrow_reader
 from ..domain.check import CheckRun, CheckState, DataSet, Failure, Measurement, Progress
 from ..domain.deployment import PayloadTable
+from ..domain.monitor import Comparison
 from ..sources.stored.copy_answers import CounterfactualLines, store_targets
 from ..sources.stored.window_queries import match_pending_feedback, note_changed_hours
 from ..sources.tables.own_files import FlagFile
 from ..statistics.measures.label_states import LabelCounts, judge_labels
 from ..statistics.tables.count_table import LabelledCells
 from .carry_forward import carry_forward, find_earlier_check, make_fingerprint, still_holds
-from .copies.refusals import explain_not_scored
+from .copies.refusals import describe_not_scored, explain_not_scored
 from .copies.repeats import describe_repeats
 from .copies.rescore import CopySource, FiledCopies, LoggedCopies, RescoredCopies, rescore
 from .counting.count_files import CountedSpan, count_span
 from .counting.left_out_of_check import describe_left_out
 from .counting.tabulate import EVERYBODY, PeriodTables, list_measured_data, tabulate
 from .lease_queries import CHECK_POLICY, finish_check
-from .measure import convert_rows, find_gaps, measure_records, measure_table
-from .result_queries import (
-    StoredTable,
-    count_not_stored,
-    store_label_predictions,
-    store_measurements,
-    store_tables,
-)
+from .measure import build_measurements, find_gaps, measure_records, measure_table
+from .missing_and_corrected import count_not_stored
+from .result_queries import StoredTable, store_label_predictions, store_measurements, store_tables
 from .subject import Calls, Egress, ModelOfCheck, Report, Subject, Waiting, read_subject
-from .window.window import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
-from .window.window_records import (
+from .window.describe_window import (
     ERASED_RECORDS,
     LABELS_OF_SOME,
-    CheckEvidence,
+    describe_answers,
+    describe_window,
+    is_unequal,
+    remove_values,
+)
+from .window.labelled_window import (
     LabelledWindow,
     LabelPredictions,
     PredictedLabels,
-    describe_answers,
-    describe_not_scored,
-    describe_window,
-    is_unequal,
     keep_scored,
     predict_unscored,
-    read_evidence,
     read_labels,
-    remove_values,
 )
+from .window.window import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
+from .window.window_records import CheckEvidence, read_evidence
 
 
 @frozen_by_name
 class FurtherResults:
-    """Results of mitigation, in addition to the check's own. `store` writes everything but tables and
-    measurements, for the check of that number.
-    """
+    """Results of mitigation. `store` writes all but tables and measurements for the check of that number."""
 
     tables: Sequence[PeriodTables] = ()
     measurements: Sequence[Measurement] = ()
-    details: Mapping[str, object] = field(default_factory=dict)
+    details: JsonObject = field(default_factory=dict)
     store: Callable[[Session, int], None] | None = None
     flagged: pa.Table | None = None
 
@@ -86,7 +82,7 @@ class Findings:
     """
 
     state: CheckState
-    window: dict[str, object]
+    window: JsonObject
     reason: str | None = None
     failure: ScoringFailed | None = None
     tables: tuple[PeriodTables, ...] = ()
@@ -123,14 +119,14 @@ def perform_check(
         Unavailable: the database is not available any more.
     """
     subject = read_subject(check, database, sealer)
-    report(Progress(step="reading the window"))
+    report(Progress("reading the window"))
     calls = Calls(egress, report, waiting)
     if subject.deployment.payload:
         window = _read_files(subject, subject.deployment.payload, places, report)
         findings = _measure_window(subject, window, database, calls, further)
     else:
         findings = _check_logged_records(subject, database, calls, further)
-    report(Progress(step="storing the result"))
+    report(Progress("storing the result"))
     _store(subject, findings, database)
 
 
@@ -174,12 +170,13 @@ def _check_logged_records(
 
 @frozen
 class _WindowContent:
-    """Records that were read, their description, and the source of copies (None: no endpoint). `counted` are
-    all records of the span, if they exceed the window.
+    """Records that were read, their description, and the source of copies (None: no endpoint).
+
+    `counted` are all records of the span, if they exceed the window.
     """
 
     evidence: CheckEvidence
-    details: dict[str, object]
+    details: JsonObject
     copies: CopySource | None
     counted: CountedSpan | None = None
     flag_file: FlagFile | None = None
@@ -192,23 +189,18 @@ def _read_files(
         subject.deployment, payload, subject.deployment.feedback, places, subject.check.batch
     )
     evidence = read_evidence(source, subject)
-    counts = (
-        count_span(source.counted, subject, report, places.engine)
-        if evidence.window.logged_in_span > evidence.window.own
-        else None
-    )
-    details = describe_window(subject, evidence) | (counts.describe() if counts else {})
+    details = describe_window(subject, evidence)
+    counts = None
+    if evidence.window.logged_in_span > evidence.window.own:
+        counts = count_span(source.counted, subject, report, places.engine)
+        details |= counts.describe()
     endpoint = subject.deployment.endpoint
-    copies = (
-        None
-        if endpoint is None
-        else FiledCopies(
-            replace(subject.deployment, endpoint=None), endpoint, source.files, source.answers, places.engine
-        )
-    )
-    return _WindowContent(
-        evidence, details, copies, counts, FlagFile.of(source.answers.folder, subject.check)
-    )
+    copies = None
+    if endpoint is not None:
+        deployment = replace(subject.deployment, endpoint=None)
+        copies = FiledCopies(deployment, endpoint, source.files, source.answers, places.engine)
+    flag_file = FlagFile.of(source.answers.folder, subject.check)
+    return _WindowContent(evidence, details, copies, counts, flag_file)
 
 
 def _measure_window(
@@ -228,11 +220,10 @@ def _measure_window(
     failure = None
     if deployment.endpoint and window.copies:
         try:
-            with closing(
-                ModelOfCheck(
-                    subject.check.trigger, deployment, deployment.endpoint, database=database, calls=calls
-                )
-            ) as model:
+            model = ModelOfCheck(
+                subject.check.trigger, deployment, deployment.endpoint, database=database, calls=calls
+            )
+            with closing(model):
                 scored = rescore(window.copies, model, subject, evidence)
                 predicted = predict_unscored(evidence.feedback, database, deployment, model)
             _require_outcomes(evidence, scored)
@@ -249,38 +240,33 @@ def _measure_window(
         details |= describe_repeats(evidence.repeats, evidence.outcomes, subject.equal_checks)
     rounded = answers.rounded + sum(prediction.is_rounded for prediction in predicted.asked.values())
     details |= describe_answers(evidence.copies, rounded) | describe_not_scored(
-        subject, evidence.copies, answers.refused, predicted.refused
+        deployment.schema.features, evidence.copies, answers.refused, predicted.refused
     )
 
-    report(Progress(step="computing the metrics"))
+    report(Progress("computing the metrics"))
     labels = read_labels(subject, evidence.table.groupings, predicted.window, evidence.cohort)
     tables = tabulate(evidence, labels, subject.monitor, counts.tables if counts else None)
-    measurements = _measure_tables(subject, tables)
-    is_weighted = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
-    cells_by_comparison = {}
-    for table in tables:
-        cells = table.whole
-        if isinstance(cells, LabelledCells):
-            cells_by_comparison[table.comparison] = cells
-    if EVERYBODY in cells_by_comparison:
-        cohort = cells_by_comparison[EVERYBODY].cohort
-        if cohort is not None:
-            details[LABELS_OF_SOME] = LabelCounts.of(cohort.sum(axis=0)).headline
-    for rows in measure_records(subject, evidence, labels, report, has_all=counts is None):
-        judged_rows = rows
-        if rows.data is DataSet.LABELLED and rows.comparison in cells_by_comparison:
-            results = judge_labels(rows.measured, cells_by_comparison[rows.comparison])
-            judged_rows = replace(rows, measured=results)
-        figures = convert_rows(judged_rows, monitor=subject.monitor, at=subject.at)
-        measurements += remove_values(figures) if is_weighted else figures
-    for gap in find_gaps(subject, evidence, labels, has_all=counts is None):
-        measurements += convert_rows(gap, monitor=subject.monitor, at=subject.at)
-
-    report(
-        Progress(
-            step="computing what mitigation would change" if window.flag_file is None else "flagging records"
-        )
+    cells_by_comparison = cast(
+        "dict[Comparison, LabelledCells]",
+        {table.comparison: table.whole for table in tables if table.data is DataSet.LABELLED},
     )
+    everybody = cells_by_comparison.get(EVERYBODY)
+    if everybody is not None and everybody.cohort is not None:
+        details[LABELS_OF_SOME] = LabelCounts.of(everybody.cohort.sum(axis=0)).headline
+    is_weighted = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
+    measurements = _measure_tables(subject, tables)
+    for compared in measure_records(subject, evidence, labels, report, has_all=counts is None):
+        judged = compared
+        if compared.data is DataSet.LABELLED and compared.comparison in cells_by_comparison:
+            figures = judge_labels(compared.figures, cells_by_comparison[compared.comparison])
+            judged = replace(compared, figures=figures)
+        of_records = build_measurements(judged, monitor=subject.monitor, at=subject.at)
+        measurements += remove_values(of_records) if is_weighted else of_records
+    for gap in find_gaps(subject, evidence, labels, has_all=counts is None):
+        measurements += build_measurements(gap, monitor=subject.monitor, at=subject.at)
+
+    step_name = "computing what mitigation would change" if window.flag_file is None else "flagging records"
+    report(Progress(step_name))
     further = step(subject, evidence, labels, database)
     if is_weighted:
         further = replace(further, tables=(), measurements=remove_values(further.measurements))
@@ -337,6 +323,7 @@ def _measure_tables(subject: Subject, tables: Sequence[PeriodTables]) -> list[Me
 
 
 def _require_outcomes(evidence: CheckEvidence, answers: RescoredCopies) -> None:
+    """Raises ScoringFailed if the model took no copy into a group, or gave no outcome of the monitor."""
     for copies in evidence.copies:
         needed = copies.needed.sum(axis=0)
         if ((needed > 0) & (copies.refused.sum(axis=0) == needed)).any():

@@ -51,7 +51,7 @@ CHECK_POLICY = CheckPolicy()
 _MAX_COLLISIONS = 5
 """Checks that a claim tries while other workers start checks of the same deployments."""
 
-_NEXT = text(f"""
+_LOCK_NEXT = text(f"""
     WITH heads AS MATERIALIZED (
         (
             SELECT DISTINCT ON (deployment_no, trigger) no
@@ -99,7 +99,7 @@ _END_ABANDONED = text("""
 
 
 def claim_check(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | None:
-    """Leases the next check; `token` is new for each claim.
+    """Leases the next check, None if none waits; `token` is new for each claim.
 
     Taking over a silent worker's check is an attempt; without one left, it ends.
     """
@@ -116,7 +116,7 @@ def claim_check(session: Session, *, token: str, policy: CheckPolicy) -> CheckRu
         try:
             # A collision must not undo what the transaction did before.
             with session.begin_nested():
-                no = session.scalar(_NEXT, {"tried": tried})
+                no = session.scalar(_LOCK_NEXT, {"tried": tried})
                 if no is None:
                     return None
                 tried.append(no)
@@ -143,12 +143,16 @@ def claim_check(session: Session, *, token: str, policy: CheckPolicy) -> CheckRu
 def renew_lease(
     session: Session, check: CheckRun, *, lease: timedelta, progress: Progress | None = None
 ) -> bool:
-    """Stores the progress; returns whether to cancel."""
+    """Renews the lease and stores the progress; returns whether the check is to be cancelled.
+
+    Raises:
+        LeaseLost: the check is no longer this worker's.
+    """
     until = func.now() + lease
     values: dict[str, Any] = {"lease_until": until, "claimable_at": until}
     if progress:
         values["progress"] = progress
-    return _write(session, check, values)
+    return _write_leased(session, check, values)
 
 
 def finish_check(
@@ -189,14 +193,15 @@ def finish_check(
         "lease_until": None,
         "claimable_at": None if retry_after is None else func.now() + retry_after,
     }
-    _write(session, check, values)
+    _write_leased(session, check, values)
 
 
 def release_check(session: Session, check: CheckRun) -> None:
-    _write(session, check, {**build_returned_values(CheckRow), "lease_until": None})
+    """Returns the check to the queue. Raises LeaseLost as `renew_lease`."""
+    _write_leased(session, check, {**build_returned_values(CheckRow), "lease_until": None})
 
 
-def _write(session: Session, check: CheckRun, values: dict[str, Any]) -> bool:
+def _write_leased(session: Session, check: CheckRun, values: dict[str, Any]) -> bool:
     if_lost = f"Check {check.id} is no longer this worker's: nothing was written."
     held_row = HeldRow(table=CheckRow, no=check.no, token=check.lease_token, if_lost=if_lost)
     return write_held(session, held_row, values, CheckRow.cancel_requested)

@@ -1,6 +1,4 @@
-"""Turns count tables into measurements that are judged by the monitor's limits. The second half measures the
-metrics that compare records themselves, which no roll-up has.
-"""
+"""Measures count tables, and records that are compared with each other, by the monitor's limits."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -33,9 +31,11 @@ from ..statistics.records.row_data import RowData
 from ..statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ..statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from .copies.repeats import subtract_repeats
-from .counting.tabulate import EVERYBODY, OtherRevisions, Table, explain_nulls, list_measured_data
+from .counting.other_revisions import OtherRevisions, explain_nulls
+from .counting.tabulate import EVERYBODY, Table, list_measured_data
 from .subject import Report, Subject
-from .window.window_records import CheckEvidence, LabelledWindow
+from .window.labelled_window import LabelledWindow
+from .window.window_records import CheckEvidence
 
 NO_ENDPOINT = "the deployment has no endpoint, so copies of its records cannot be scored"
 NO_LABELS = "no labelled record is there"
@@ -47,18 +47,31 @@ TOO_MANY_TO_COMPARE = (
 UNSCORED_LABELS = "the labelled records have no prediction, and the deployment has no endpoint to ask for one"
 
 _HEADLINE_SCOPES: tuple[FigureScope, ...] = ("attribute", "pooled")
+"""Scopes of which the first one represents a comparison, if a metric has it."""
+
+_PAIR_SCOPE = "pooled"
+"""Scope of metrics that compare two groups: similarity does not count the attribute that divides them."""
 
 
 @frozen
-class MeasuredRows:
+class ComparisonFigures:
     data: DataSet
     comparison: Comparison
-    measured: list[Measured]
+    figures: list[Measured]
+
+
+@frozen_arrays
+class _Records:
+    """Records of one data set; `actual` are the outcomes of their labels [records]."""
+
+    data: DataSet
+    table: RecordTable
+    actual: IntArray | None
 
 
 def leave_unmeasured(
     data: DataSet, comparison: Comparison, metrics: Sequence[Metric], reason: str
-) -> MeasuredRows:
+) -> ComparisonFigures:
     """Builds a figure without a value for each metric, in the scope that represents the comparison."""
     results = []
     for metric in metrics:
@@ -77,20 +90,20 @@ def leave_unmeasured(
                 details=Details(formula=metric.formula),
             )
         )
-    return MeasuredRows(data, comparison, results)
+    return ComparisonFigures(data, comparison, results)
 
 
 def find_gaps(
     subject: Subject, evidence: CheckEvidence, labels: LabelledWindow | None, *, has_all: bool
-) -> list[MeasuredRows]:
-    """Lists each monitored metric that the check cannot measure, with the reason in place of a value.
+) -> list[ComparisonFigures]:
+    """Lists figures of the monitored metrics that the check cannot measure, with the reason for no value.
 
     Without `has_all`, the window holds only some of the payload.
     """
     monitor = subject.monitor
-    in_files = subject.deployment.payload is not None
-    no_endpoint = subject.deployment.endpoint is None
-    unscored = UNSCORED_LABELS if no_endpoint else REFUSED_LABELS
+    is_in_files = subject.deployment.payload is not None
+    has_endpoint = subject.deployment.endpoint is not None
+    unscored = REFUSED_LABELS if has_endpoint else UNSCORED_LABELS
     no_labels = None
     if not labels:
         no_labels = unscored if len(evidence.feedback) else NO_LABELS
@@ -121,7 +134,7 @@ def find_gaps(
         if attribute.rule is not None:
             continue
         comparison = Comparison((attribute.feature,))
-        no_copies = NO_ENDPOINT if no_endpoint else evidence.without_copies.get(attribute.feature)
+        no_copies = evidence.without_copies.get(attribute.feature) if has_endpoint else NO_ENDPOINT
         for data in list_measured_data(DataSet.COUNTERFACTUAL):
             gaps += _leave_all_unmeasured(
                 data, list_monitored_metrics(monitor, data), [comparison], no_copies
@@ -131,9 +144,9 @@ def find_gaps(
                 DataSet.MITIGATED,
                 list_stored_metrics(monitor, DataSet.MITIGATED),
                 [comparison],
-                NOT_FOR_FILES if in_files else no_copies,
+                NOT_FOR_FILES if is_in_files else no_copies,
             )
-            not_mitigated = NOT_FOR_FILES if in_files else no_labels or no_copies
+            not_mitigated = NOT_FOR_FILES if is_in_files else (no_labels or no_copies)
             if not_mitigated and label_metrics:
                 gaps.append(
                     leave_unmeasured(DataSet.MITIGATED_LABELLED, comparison, label_metrics, not_mitigated)
@@ -143,7 +156,7 @@ def find_gaps(
 
 def _leave_all_unmeasured(
     data: DataSet, metrics: Sequence[Metric], comparisons: Sequence[Comparison], reason: str | None
-) -> list[MeasuredRows]:
+) -> list[ComparisonFigures]:
     if reason is None:
         return []
     overall = [metric for metric in metrics if "overall" in metric.list_scopes_on(data.value)]
@@ -199,11 +212,11 @@ def measure_table(
     return list(explain_nulls(measurements, table.groups, other_revisions))
 
 
-def convert_rows(rows: MeasuredRows, *, monitor: Monitor, at: datetime) -> list[Measurement]:
-    attributes = _list_attributes(monitor, rows.comparison)
+def build_measurements(compared: ComparisonFigures, *, monitor: Monitor, at: datetime) -> list[Measurement]:
+    attributes = _list_attributes(monitor, compared.comparison)
     return [
-        _build_measurement(result, rows.data, rows.comparison, attributes=attributes, at=at)
-        for result in rows.measured
+        _build_measurement(figure, compared.data, compared.comparison, attributes=attributes, at=at)
+        for figure in compared.figures
     ]
 
 
@@ -281,24 +294,10 @@ def _build_measurement(
     )
 
 
-PAIR_SCOPE = "pooled"
-"""Scope of metrics that compare two groups: similarity does not count the attribute that divides them."""
-
-
-@frozen_arrays
-class _Records:
-    """Records of one data set; `actual` are the outcomes of their labels [records]."""
-
-    data: DataSet
-    table: RecordTable
-    actual: IntArray | None
-
-
 def measure_records(
     subject: Subject, evidence: CheckEvidence, labels: LabelledWindow | None, report: Report, *, has_all: bool
-) -> Iterator[MeasuredRows]:
-    """Yields the figures that compare records, for everybody and each comparison. `report` may raise in
-    between, which ends the check.
+) -> Iterator[ComparisonFigures]:
+    """Yields figures that compare records with each other. `report` may raise in between: the check ends.
 
     Without `has_all`, the window holds only some of the payload, which is not measured.
     """
@@ -315,12 +314,12 @@ def measure_records(
         for number, comparison in enumerate(comparisons):
             report(
                 Progress(
-                    step=f"comparing {records.data} records with those most like them",
+                    f"comparing {records.data} records with those most like them",
                     done=number,
                     total=len(comparisons),
                 )
             )
-            yield MeasuredRows(
+            yield ComparisonFigures(
                 records.data, comparison, _measure_groups(subject, records, comparison, metrics)
             )
 
@@ -337,7 +336,7 @@ def _measure_groups(
         # made of protected features.
         features: tuple[str, ...] = ()
         if set(metric.scopes) != {"overall"}:
-            dividing = comparison.features if PAIR_SCOPE in metric.scopes else ()
+            dividing = comparison.features if _PAIR_SCOPE in metric.scopes else ()
             features = tuple(name for name in subject.list_numeric_features() if name not in dividing)
         metrics_by_features.setdefault(features, []).append(metric)
     results = []

@@ -1,4 +1,4 @@
-"""Queues checks that are due or asked for (of the hour so far, a range, or a batch), and reads checks."""
+"""Queues checks that are due or requested, cancels them, and reads checks."""
 
 import uuid
 from datetime import datetime, timedelta
@@ -19,6 +19,21 @@ from ..domain.monitor import Monitor
 from ..domain.paging import Paging
 from ..domain.record_times import EPOCH
 
+CLOCK_TOLERANCE = timedelta(minutes=1)
+"""Time by which a span may end in the future: the caller's clock may be ahead."""
+
+CLAIM_ORDER = """
+    c.state <> 'running',
+    CASE c.trigger WHEN 'request' THEN 0 WHEN 'schedule' THEN 1 WHEN 'files' THEN 2 WHEN 'model' THEN 3
+        ELSE 4 END,
+    CASE WHEN c.trigger IN ('schedule', 'files', 'model') THEN c.span_start END, c.no
+"""
+"""Order in which workers take a deployment's checks `c`."""
+
+SELECT_RUNS = select(CheckRow, DeploymentRow.id).join(
+    DeploymentRow, DeploymentRow.no == CheckRow.deployment_no
+)
+
 _QUEUE_SCHEDULED = text("""
     INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, claimable_at, attempts,
         cancel_requested, created_by)
@@ -33,7 +48,8 @@ _QUEUE_SCHEDULED = text("""
                 CASE m.schedule WHEN 'daily' THEN interval '24 hours' ELSE interval '1 hour' END AS length
         ) AS step
         CROSS JOIN LATERAL (
-            SELECT max(span_end) AS last FROM checks c
+            SELECT max(span_end) AS last
+            FROM checks c
             WHERE c.deployment_no = d.no AND c.trigger = 'schedule'
                 AND c.span_end <= :latest + interval '1 hour'
         ) AS checked
@@ -60,7 +76,8 @@ _QUEUE_SCHEDULED = text("""
 """Ordered, so that two concurrent calls wait for the same row instead of a deadlock."""
 
 _MAKE_EARLY_RANGES = text("""
-    UPDATE checks c SET trigger = 'range'
+    UPDATE checks c
+    SET trigger = 'range'
     FROM monitors m
     WHERE c.deployment_no = m.deployment_no AND c.trigger = 'schedule'
         AND c.span_start >= :latest - interval '23 hours'
@@ -68,10 +85,29 @@ _MAKE_EARLY_RANGES = text("""
 """)
 """Makes checks that were queued while the clock was ahead ranges: they are not the checks of their hours."""
 
+_EXTEND_WAITING = text("""
+    UPDATE checks
+    SET span_end = now()
+    WHERE deployment_no = :deployment_no AND span_start = :start AND trigger = 'request' AND state = 'queued'
+        AND attempts = 0
+    RETURNING no
+""")
+
+_CANCEL = text("""
+    UPDATE checks
+    SET cancel_requested = true,
+        state = CASE WHEN state = 'running' THEN state ELSE 'cancelled' END,
+        reason = CASE WHEN state = 'running' THEN reason ELSE 'Cancelled on request.' END,
+        claimable_at = CASE WHEN state = 'running' THEN claimable_at END,
+        finished_at = CASE WHEN state = 'running' THEN NULL ELSE now() END
+    WHERE no = :no AND claimable_at IS NOT NULL
+    RETURNING no
+""")
+"""Changes only a check that has `claimable_at`: the others are over."""
+
 
 def queue_scheduled(session: Session, *, earliest: datetime, latest: datetime, grace: timedelta) -> int:
-    """Queues unchecked hours from `earliest` to `latest` (starts), and days that end in them; returns how
-    many.
+    """Queues unchecked hours that start in [earliest, latest], and days that end in them; returns how many.
 
     The checks of a deployment begin after its last scheduled one, and after its schedule was switched on.
     They become claimable `grace` after the end of their span.
@@ -109,21 +145,13 @@ def queue_requested(
     return read_run(session, session.scalars(insert(CheckRow).values(values).returning(CheckRow.no)).one())
 
 
-_EXTEND = text("""
-    UPDATE checks SET span_end = now()
-    WHERE deployment_no = :deployment_no AND span_start = :start AND trigger = 'request' AND state = 'queued'
-        AND attempts = 0
-    RETURNING no
-""")
-
-
 def get_check(session: Session, deployment_no: int, check_id: str) -> CheckRun:
     check = find_run(session, CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)
     return require_present(check, "check", check_id)
 
 
 def read_model_answer(session: Session, check_no: int) -> str | None:
-    """Beginning of an unusable answer. It may repeat a record: only for callers who may read records."""
+    """Reads how an unusable answer began. It may repeat a record: only for callers who may read records."""
     return session.scalar(select(CheckRow.model_answer).where(CheckRow.no == check_no)) or None
 
 
@@ -135,7 +163,7 @@ def page_checks(
     state: CheckState | None = None,
     ends_in: Span | None = None,
 ) -> list[CheckRun]:
-    """Newest first; with `ends_in` those that end in (start, end]."""
+    """Reads a page of checks, the newest first; with `ends_in` those that end in (start, end]."""
     statement = page_newest(SELECT_RUNS.where(CheckRow.deployment_no == deployment_no), CheckRow.no, paging)
     if state:
         statement = statement.where(CheckRow.state == state)
@@ -150,6 +178,7 @@ def get_check_by_number(session: Session, deployment_no: int, no: int) -> CheckR
 
 
 def find_run(session: Session, *conditions: ColumnElement[bool]) -> CheckRun | None:
+    """Finds the last check, by its end, that meets all conditions."""
     statement = SELECT_RUNS.where(*conditions).order_by(CheckRow.span_end.desc(), CheckRow.no.desc())
     row = session.execute(statement.limit(1)).one_or_none()
     return None if row is None else build_run(*row)
@@ -159,46 +188,24 @@ def find_under_way(session: Session, deployment_no: int) -> CheckRun | None:
     return find_run(session, CheckRow.no == select_under_way(deployment_no))
 
 
-CLAIM_ORDER = """c.state <> 'running',
-    CASE c.trigger WHEN 'request' THEN 0 WHEN 'schedule' THEN 1 WHEN 'files' THEN 2 WHEN 'model' THEN 3
-        ELSE 4 END,
-    CASE WHEN c.trigger IN ('schedule', 'files', 'model') THEN c.span_start END, c.no"""
-"""Order of a deployment's checks in which workers take them."""
-
-
 def select_under_way(deployment_no: int) -> ScalarSelect[int]:
+    """Selects the number of the check that runs, else of the first that is queued."""
     statement = text(f"""
-        SELECT c.no FROM checks c
+        SELECT c.no
+        FROM checks c
         WHERE c.deployment_no = :deployment_no
             AND (c.state = 'running' OR c.state = 'queued' AND c.claimable_at IS NOT NULL)
-        ORDER BY {CLAIM_ORDER} LIMIT 1
+        ORDER BY {CLAIM_ORDER}
+        LIMIT 1
     """)  # noqa: S608 - of constants only
     return statement.bindparams(deployment_no=deployment_no).columns(CheckRow.no).scalar_subquery()
 
 
-_CANCEL = text("""
-    UPDATE checks
-    SET cancel_requested = true,
-        state = CASE WHEN state = 'running' THEN state ELSE 'cancelled' END,
-        reason = CASE WHEN state = 'running' THEN reason ELSE 'Cancelled on request.' END,
-        claimable_at = CASE WHEN state = 'running' THEN claimable_at END,
-        finished_at = CASE WHEN state = 'running' THEN NULL ELSE now() END
-    WHERE no = :no AND claimable_at IS NOT NULL
-    RETURNING no
-""")
-"""Changes only a check that has `claimable_at`: the others are over."""
-
-
 def request_cancel(session: Session, check: CheckRun) -> CheckRun:
-    """A running one stops at its next page. Raises Conflict if it is over."""
+    """Cancels a check that waits; a running one stops at its next page. Raises Conflict if it is over."""
     if session.scalar(_CANCEL, {"no": check.no}) is None:
         raise Conflict(f"Check {check.id} is over; there is nothing left to cancel.")
     return read_run(session, check.no)
-
-
-SELECT_RUNS = select(CheckRow, DeploymentRow.id).join(
-    DeploymentRow, DeploymentRow.no == CheckRow.deployment_no
-)
 
 
 def read_run(session: Session, no: int) -> CheckRun:
@@ -210,13 +217,9 @@ def build_run(row: CheckRow, deployment_id: str) -> CheckRun:
         CheckRun,
         row,
         deployment_id=deployment_id,
-        span=Span(start=row.span_start, end=row.span_end),
+        span=Span(row.span_start, row.span_end),
         next_attempt_at=row.claimable_at if row.state == CheckState.FAILED else None,
     )
-
-
-CLOCK_TOLERANCE = timedelta(minutes=1)
-"""Time by which a span may end in the future: the caller's clock may be ahead."""
 
 
 def request_check(
@@ -252,13 +255,13 @@ def request_check(
         now = current_time(session)
         # At a full hour exactly, the hour that has just ended.
         start = floor_to_hour(now - timedelta.resolution)
-        waiting_no = session.scalar(_EXTEND, {"deployment_no": deployment_no, "start": start})
+        waiting_no = session.scalar(_EXTEND_WAITING, {"deployment_no": deployment_no, "start": start})
         if waiting_no is not None:
             return read_run(session, waiting_no)
         return queue_requested(
             session,
             deployment_no,
-            span=Span(start=start, end=now),
+            span=Span(start, now),
             trigger=Trigger.REQUEST,
             requested_by=requested_by,
         )
@@ -281,11 +284,11 @@ def require_past(session: Session, span: Span) -> Span:
     end = min(span.end, now)
     if span.start >= end:
         raise InvalidInput("from", "must be before `to`, and in the past")
-    return Span(start=span.start, end=end)
+    return Span(span.start, end)
 
 
 def require_monitor(session: Session, deployment_no: int) -> Monitor:
-    """Raises Conflict without one."""
+    """Finds the deployment's monitor. Raises Conflict without one."""
     monitor = find_monitor(session, deployment_no)
     if monitor is None:
         name = session.get_one(DeploymentRow, deployment_no).id

@@ -1,93 +1,24 @@
-"""Results of a finished check, written once; counts of what was corrected, and of what never was a record."""
+"""Stores and reads the results of finished checks, and finds the checks whose results count."""
 
-from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta
-from enum import StrEnum
-from typing import Any
+from collections.abc import Collection, Sequence
+from datetime import datetime
 
 import msgspec
-from sqlalchemy import ColumnElement, insert, select, text
+from sqlalchemy import ColumnElement, insert, select
 from sqlalchemy.orm import Session
 
-from ..base.values import Scalar, frozen, frozen_by_name, normalised
+from ..base.strict_json import JsonObject
+from ..base.values import frozen, normalised
 from ..database.binary_rows import driver_connection, read_row
 from ..database.tables import CheckRow, CheckTableRow, MeasurementRow
-from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, DataSet, Details, Measurement, Scope, Span
+from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, DataSet, Details, Measurement, Scope
 from ..domain.monitor import Comparison
 from ..domain.record import Prediction
-from .days.day_queries import DAY, DRAWN_SCOPES, IS_NOT_SUPERSEDED, ORIGIN, STEP_COLUMNS, SUPERSEDED_CHECKS
+from .days.figure_steps import join_day
 from .queries import find_run
 
-
-class Corrected(StrEnum):
-    """The value of a record that is corrected."""
-
-    LABEL = "label"
-    PREDICTION = "prediction"
-
-
-@frozen_by_name
-class Correction:
-    id: str | None
-    record_id: str
-    what: Corrected
-    old: Scalar | None
-    new: Scalar | None
-    reason: str
-
-
-@frozen
-class CorrectedCount:
-    """How many values of a kind were corrected."""
-
-    what: str
-    count: int
-
-
-def describe_corrected(counts: Sequence[CorrectedCount], since: str) -> str:
-    phrases = [
-        f"{corrected.count:,} {corrected.what}{'' if corrected.count == 1 else 's'}" for corrected in counts
-    ]
-    total = sum(corrected.count for corrected in counts)
-    return f"{', '.join(phrases)} {'was' if total == 1 else 'were'} corrected since {since}."
-
-
-_DELETE_DAY = "DELETE FROM figure_days WHERE deployment_no = %(deployment_no)s AND day = %(first)s"
-
-# By check numbers: no index has the time without a metric.
-_JOIN_DAY = f"""
-    WITH superseded AS MATERIALIZED ({SUPERSEDED_CHECKS})
-    INSERT INTO figure_days (deployment_no, metric, data, attribute, scope, "group", definition, day, last_at,
-        figures, carried, unfair, suspected, unwatched, undecided, fair, insufficient, absent, lowest,
-        highest, lower, upper, n, lower_limit, upper_limit, reason)
-    SELECT m.deployment_no, metric, data, attribute, scope, "group", definition, %(first)s, {STEP_COLUMNS}
-    FROM checks of_day
-    JOIN measurements m ON m.check_no = of_day.no, superseded
-    WHERE of_day.deployment_no = %(deployment_no)s
-        AND of_day.span_end > %(first)s AND of_day.span_end <= %(last)s
-        AND scope = ANY(%(scopes)s) AND {IS_NOT_SUPERSEDED}
-    GROUP BY 1, 2, 3, 4, 5, 6, 7
-"""  # noqa: S608 - of constants only
-
-
-def join_day(session: Session, deployment_no: int, at: datetime) -> None:
-    """Joins again the figures of checks that end on the day (UTC) of `at`; needed wherever measurements
-    change.
-    """
-    first = ORIGIN + (at - timedelta.resolution - ORIGIN) // DAY * DAY
-    values = {
-        "deployment_no": deployment_no,
-        "first": first,
-        "last": first + DAY,
-        "scopes": [scope.value for scope in DRAWN_SCOPES],
-    }
-    connection = driver_connection(session)
-    # SQLAlchemy has sent the rows at once.
-    connection.execute(_DELETE_DAY, values)
-    connection.execute(_JOIN_DAY, values)
-
-
 _COLUMNS_MEMBER = "columns_compared"
+"""Member of stored JSON: the columns of a comparison whose label could be divided otherwise."""
 
 _STORED_AS_THEY_ARE = tuple(
     name for name in Measurement.__dataclass_fields__ if name not in {"comparison", "details"}
@@ -96,10 +27,12 @@ _STORED_AS_THEY_ARE = tuple(
 
 @frozen
 class StoredTable:
+    """Count table of a comparison in one `part` of the window: the span, or additional records."""
+
     data: DataSet
     comparison: Comparison
     part: str
-    cells: dict[str, Any]
+    cells: JsonObject
 
     @property
     def attribute(self) -> str:
@@ -124,6 +57,7 @@ def store_tables(session: Session, check_no: int, tables: Sequence[StoredTable])
 def store_measurements(
     session: Session, check_no: int, deployment_no: int, measurements: Sequence[Measurement]
 ) -> None:
+    """Stores the measurements, and joins the days of their steps again."""
     rows = [
         {
             "check_no": check_no,
@@ -162,6 +96,11 @@ def store_label_predictions(
         )
 
 
+def _encode_json(value: object) -> str | None:
+    # SQL's NULL, not JSON's null.
+    return None if value is None else msgspec.json.encode(value).decode()
+
+
 def read_stored_tables(
     session: Session, check_no: int, *, data: Collection[DataSet] = tuple(DataSet)
 ) -> list[StoredTable]:
@@ -181,8 +120,9 @@ def read_stored_tables(
 def read_measurements(
     session: Session, check_no: int, *, metrics: Collection[str] | None = None
 ) -> list[Measurement]:
-    of_metrics = [] if metrics is None else [MeasurementRow.metric.in_(metrics)]
-    return _read_measurements(session, MeasurementRow.check_no == check_no, *of_metrics)
+    """Reads the measurements of a check in the order in which they were stored; `metrics` None: all."""
+    conditions = [] if metrics is None else [MeasurementRow.metric.in_(metrics)]
+    return _read_measurements(session, MeasurementRow.check_no == check_no, *conditions)
 
 
 def read_headline_measurements(session: Session, check_no: int) -> list[Measurement]:
@@ -209,22 +149,29 @@ def build_measurement(row: MeasurementRow) -> Measurement:
     return read_row(Measurement, row, details=details, comparison=read_comparison(row.attribute, row.details))
 
 
-def read_comparison(label: str | None, members: Mapping[str, Any]) -> Comparison:
+def name_columns(comparison: Comparison) -> JsonObject:
+    """Names the columns of a comparison; empty if its label does."""
+    is_clear = Comparison.from_label(comparison.label) == comparison
+    return {} if is_clear else {_COLUMNS_MEMBER: list(comparison.features)}
+
+
+def read_comparison(label: str | None, members: JsonObject) -> Comparison:
     columns = members.get(_COLUMNS_MEMBER)
     return Comparison.from_label(label or "") if columns is None else Comparison(tuple(columns))
 
 
-def omit_columns(members: Mapping[str, Any]) -> dict[str, Any]:
+def omit_columns(members: JsonObject) -> JsonObject:
     return {name: member for name, member in members.items() if name != _COLUMNS_MEMBER}
 
 
-def read_window_members(session: Session, check_ids: Collection[str], member: str) -> dict[str, Any]:
+def read_window_members(session: Session, check_ids: Collection[str], member: str) -> JsonObject:
+    """Reads one member of the checks' windows, by id of the check; an absent one is empty."""
     rows = session.execute(select(CheckRow.id, CheckRow.window[member]).where(CheckRow.id.in_(check_ids)))
-    return {check_id: window or {} for check_id, window in rows}
+    return {check_id: content or {} for check_id, content in rows}
 
 
 def find_newest_success(session: Session, deployment_no: int, moment: datetime) -> CheckRun | None:
-    """The last success up to `moment` with the model's answers and no requested range."""
+    """Finds the last success up to `moment` with the model's answers and no requested range."""
     return find_run(
         session,
         CheckRow.deployment_no == deployment_no,
@@ -236,150 +183,5 @@ def find_newest_success(session: Session, deployment_no: int, moment: datetime) 
 
 
 def find_origin(session: Session, check: CheckRun) -> CheckRun | None:
-    """The check that measured the figures, maybe the check itself; None if it was deleted."""
+    """Finds the check that measured the figures, maybe the check itself; None if it was deleted."""
     return check if check.carried_from is None else find_run(session, CheckRow.id == check.carried_from)
-
-
-def name_columns(comparison: Comparison) -> dict[str, Any]:
-    return (
-        {}
-        if Comparison.from_label(comparison.label) == comparison
-        else {_COLUMNS_MEMBER: list(comparison.features)}
-    )
-
-
-def _encode_json(value: object) -> str | None:
-    # SQL's NULL, not JSON's null.
-    return None if value is None else msgspec.json.encode(value).decode()
-
-
-@frozen_by_name
-class RecentCheck:
-    """A check with figures. `measured_at` is the end of the measured span.
-
-    `unseen` holds members of its window: attributes that the model does not see. `is_topped_up`: the check
-    has records of earlier hours.
-    """
-
-    no: int
-    id: str
-    at: datetime
-    measured_at: datetime
-    carried_forward: bool
-    monitor_version: int | None
-    unseen: Mapping[str, Any]
-    is_topped_up: bool = False
-
-
-@frozen_by_name
-class RecentFigure:
-    check_no: int
-    data: DataSet
-    attribute: str
-    group: str
-    value: float | None
-    verdict: str | None
-    carried_forward: bool
-    definition: int
-
-
-@frozen
-class RecentFigures:
-    checks: Sequence[RecentCheck]
-    figures: Sequence[RecentFigure]
-
-
-# Checks of longer ranges are not in the hourly series; one hour fills in history. Figures are found by the
-# index of series: by check_no every other metric would be read, too.
-_RECENT = text("""
-    SELECT n.no, n.id, n.at, coalesce(o.span_end, n.at) AS measured_at, n.origin IS NOT NULL AS carried_forward,
-           n.monitor_version, n.unseen, n.is_topped_up, m.check_no, m.data, m.attribute, m."group", m.value,
-           m.verdict, m.definition, m.carried_forward AS is_figure_carried
-    FROM (
-        SELECT DISTINCT ON (c.span_end) c.no, c.id, c.span_end AS at, c."window"->>'carried_from' AS origin,
-            c.monitor_version,
-               jsonb_strip_nulls(jsonb_build_object(
-                   'correlated_features', c."window"->'correlated_features',
-                   'attributes_unseen_by_model', c."window"->'attributes_unseen_by_model')) AS unseen,
-               coalesce((c."window"->>'additional_records')::numeric, 0) > 0 AS is_topped_up
-        FROM checks c
-        WHERE c.deployment_no = :deployment_no AND c.state = 'succeeded' AND c.span_end <= coalesce(:until,
-            'infinity'::timestamptz)
-          AND (c.trigger <> 'range' OR c.span_end <= c.span_start + interval '1 hour')
-        ORDER BY c.span_end DESC, c.no DESC LIMIT :most
-    ) n
-    LEFT JOIN checks o ON o.id = n.origin
-    LEFT JOIN measurements m ON m.deployment_no = :deployment_no AND m.metric = :metric AND m.at = n.at
-        AND m.check_no = n.no AND m.scope = 'group' AND m.attribute IS NOT NULL AND m."group" IS NOT NULL
-    ORDER BY n.at, m.no
-""")
-
-
-def read_recent_figures(
-    session: Session, deployment_no: int, metric: str, *, most: int, until: datetime | None = None
-) -> RecentFigures:
-    """Returns at most `most` newest checks with figures, one for each end, up to `until`, and their figures
-    of the metric.
-    """
-    rows = session.execute(
-        _RECENT, {"deployment_no": deployment_no, "metric": metric, "most": most, "until": until}
-    ).all()
-    oldest_first = {row.no: row for row in rows}.values()
-    return RecentFigures(
-        [read_row(RecentCheck, row) for row in reversed(oldest_first)],
-        [
-            read_row(RecentFigure, row, carried_forward=row.is_figure_carried)
-            for row in rows
-            if row.check_no is not None
-        ],
-    )
-
-
-@frozen_by_name
-class MissingRecords:
-    rejected: int
-    not_received: int
-    sampled_out: int
-    erased: int
-    lowest_rate: float | None
-    highest_rate: float | None
-    corrected: tuple[CorrectedCount, ...]
-
-
-# Corrections of predictions of the window's records, and of labels that became usable in the span or top it
-# up: these are the newest before it.
-_NOT_STORED = text("""
-    SELECT (SELECT coalesce(sum(records), 0) FROM rejection_counts WHERE deployment_no = :no
-                AND kind = 'payload' AND hour >= :start AND hour < :end)::bigint AS rejected,
-           (SELECT coalesce(sum(records), 0) FROM erased_hours WHERE deployment_no = :no
-                AND hour >= :start AND hour < :end)::bigint AS erased,
-           coalesce(sum(not_received), 0)::bigint AS not_received,
-           coalesce(sum(left_out), 0)::bigint AS sampled_out,
-           min(sample_rate) FILTER (WHERE left_out > 0) AS lowest_rate,
-           max(sample_rate) FILTER (WHERE left_out > 0) AS highest_rate,
-           (SELECT coalesce(jsonb_agg(n ORDER BY what), '[]') FROM (
-                SELECT what, count(*)
-                FROM (SELECT *, (window_->>'oldest_record_at')::timestamptz AS oldest,
-                             (window_->>'newest_record_at')::timestamptz AS newest,
-                             (window_->>'additional_labelled_records')::int AS additional
-                      FROM (SELECT deployment_no, started_at, span_start, span_end, "window" AS window_
-                            FROM checks WHERE no = :check_no)) c
-                JOIN corrections USING (deployment_no)
-                WHERE made_at >= started_at AND (previous_at IS NULL OR previous_at < started_at)
-                    AND (what = 'prediction' AND logged_at BETWEEN oldest AND newest
-                         OR usable_at < span_end AND usable_at >= coalesce((
-                             SELECT f.usable_at FROM feedback_records f
-                             WHERE f.deployment_no = c.deployment_no AND f.usable_at < span_start
-                                 AND additional > 0
-                             ORDER BY f.usable_at DESC OFFSET greatest(additional - 1, 0) LIMIT 1), span_start))
-                GROUP BY what) n) AS corrected
-    FROM missing_records WHERE deployment_no = :no AND hour >= :start AND hour < :end
-""")
-
-
-def count_not_stored(
-    session: Session, deployment_no: int, span: Span, *, check_no: int | None = None
-) -> MissingRecords:
-    """Counts them, and what was corrected since the check of that number, if there is one."""
-    values = {"no": deployment_no, "start": span.start, "end": span.end, "check_no": check_no}
-    return read_row(MissingRecords, session.execute(_NOT_STORED, values).one())

@@ -1,4 +1,4 @@
-"""Subject of a check: deployment and monitor as the check starts."""
+"""Subject of a check: deployment and monitor as the check starts, and the model as the check calls it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -27,6 +27,15 @@ from .result_queries import find_newest_success
 EQUAL_CHECKS = "checks_with_equal_answers"
 """Checks in a row in which no record got another answer when it was asked again."""
 
+Report = Callable[[Progress], None]
+"""Raises when the check must stop."""
+
+Waiting = Callable[[], AbstractContextManager[None]]
+"""Entered while the model is called."""
+
+Egress = Callable[[], EgressPolicy]
+"""Reads which addresses may be called now."""
+
 
 @frozen
 class Subject:
@@ -50,6 +59,7 @@ class Subject:
 
     @property
     def equal_checks(self) -> int:
+        """Checks in a row, up to `newest_success`, in which the present model repeated all answers."""
         if (
             self.newest_success is None
             or self.newest_success.model_revision != self.deployment.model_revision
@@ -62,7 +72,7 @@ class Subject:
         return self.check.span.end
 
     def without(self, reasons: Mapping[Comparison, str]) -> "Subject":
-        """Subject without attributes and intersections that cannot be measured.
+        """Returns the subject without attributes and intersections that cannot be measured.
 
         Raises:
             InvalidInput: no attribute is left.
@@ -80,7 +90,7 @@ class Subject:
         return replace(self, monitor=monitor, unmeasured={**self.unmeasured, **reasons})
 
     def list_columns(self) -> list[str]:
-        """Columns of the attributes and of the strata.
+        """Lists the columns of the attributes and of the strata.
 
         Raises:
             InvalidInput: the changed schema no longer has one of them.
@@ -93,10 +103,10 @@ class Subject:
         return any(column.name == name for column in self.deployment.schema.features)
 
     def find_donors(self, grouping: Grouping) -> list[GroupDonors] | None:
-        """None without correlated features.
+        """Finds the donors of each group; None if the attribute has no correlated features.
 
         Raises:
-            InvalidInput: the training data do not hold them.
+            InvalidInput: the training data do not hold the attribute.
         """
         name = grouping.column.name
         features = self.find_attribute(grouping).correlated_features
@@ -112,7 +122,7 @@ class Subject:
         return [column.name for column in self.deployment.schema.features if column.kind is FieldKind.NUMERIC]
 
     def fix_reference(self, grouping: Grouping) -> MonitoredAttribute:
-        """Attribute with the payload window's reference values, so that labels are grouped alike."""
+        """Returns the attribute with the payload window's reference values: labels are grouped alike."""
         return replace(
             self.find_attribute(grouping),
             reference=tuple(group.value for group in grouping.groups if group.role == "reference"),
@@ -125,6 +135,7 @@ class Subject:
 
 
 def require_attributes(deployment: Deployment, attributes: Sequence[MonitoredAttribute]) -> list[str]:
+    """Lists the columns of the attributes. Raises InvalidInput as `require_column`."""
     return [require_column(deployment, name).name for attribute in attributes for name in attribute.columns]
 
 
@@ -145,7 +156,7 @@ def require_column(deployment: Deployment, feature: str, member: str = "attribut
 
 
 def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject:
-    """Raises NotFound: deployment or monitor was deleted meanwhile."""
+    """Reads deployment and monitor. Raises NotFound if one was deleted meanwhile."""
     with database.transaction() as session:
         deployment = Deployments(session, sealer).get_by_no(check.deployment_no)
         monitor = find_monitor(session, check.deployment_no)
@@ -168,15 +179,6 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
         except InvalidInput as error:
             unmeasurable[comparison] = error.problems[0].message
     return subject.without(unmeasurable)
-
-
-Report = Callable[[Progress], None]
-"""Raises when the check must stop."""
-
-Waiting = Callable[[], AbstractContextManager[None]]
-
-Egress = Callable[[], EgressPolicy]
-"""Reads which addresses may be called now."""
 
 
 @frozen

@@ -22,7 +22,7 @@ from ..domain.monitor import Monitor
 from ..statistics.catalogue import list_metrics_on
 from ..web.route_declarations import CONFLICT
 from .counting.tabulate import EVERYBODY
-from .measure import convert_rows, leave_unmeasured, measure_table
+from .measure import build_measurements, leave_unmeasured, measure_table
 from .views.measurement_bodies import MeasurementPage, SeriesMeasurementOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/training-data", tags=["training data"])
@@ -66,7 +66,7 @@ def _measure_all(data: TrainingData, monitor: Monitor, deployment: Deployment) -
     for present in build_present_tables(data, monitor, deployment.schema):
         if present.table is None:
             unmeasured = leave_unmeasured(DataSet.TRAINING, present.comparison, table_metrics, present.reason)
-            yield from convert_rows(unmeasured, monitor=full_monitor, at=at)
+            yield from build_measurements(unmeasured, monitor=full_monitor, at=at)
         else:
             lacking = {} if present.table.strata is not None else {"strata": present.no_strata}
             yield from measure_table(
@@ -78,4 +78,4 @@ def _measure_all(data: TrainingData, monitor: Monitor, deployment: Deployment) -
                 lacking=lacking,
             )
     unmeasured = leave_unmeasured(DataSet.TRAINING, EVERYBODY, row_metrics, NO_ROWS)
-    yield from convert_rows(unmeasured, monitor=full_monitor, at=at)
+    yield from build_measurements(unmeasured, monitor=full_monitor, at=at)

@@ -1,10 +1,10 @@
 """Alerts of a deployment and the rules that open them."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
-from ..base.values import frozen_by_name
+from ..base.strict_json import JsonObject
+from ..base.values import frozen, frozen_by_name
 from .check import DataSet, Scope
 
 DEFAULT_REMIND_AFTER_HOURS = 24
@@ -147,9 +147,9 @@ CONDITIONS = {
 }
 
 
-@frozen_by_name
+@frozen
 class RuleContent:
-    """`channels` are the ids of those that are notified; `remind_after_hours` None = never."""
+    """Rule as people state it; `channels` are ids, `remind_after_hours` None: never."""
 
     name: str
     condition: Condition
@@ -178,10 +178,10 @@ class Rule:
 DEFAULT_RULE_ID = "unfair"
 
 DEFAULT_RULES = {
-    DEFAULT_RULE_ID: RuleContent(name="Unfair outcomes", condition=EvidenceCondition()),
-    "failed-checks": RuleContent(name="Failed checks", condition=FailedChecksCondition(checks_in_a_row=2)),
-    "no-records": RuleContent(name="No records", condition=StaleDataCondition()),
-    "late-labels": RuleContent(name="Late labels", condition=LateLabelsCondition()),
+    DEFAULT_RULE_ID: RuleContent("Unfair outcomes", EvidenceCondition()),
+    "failed-checks": RuleContent("Failed checks", FailedChecksCondition(checks_in_a_row=2)),
+    "no-records": RuleContent("No records", StaleDataCondition()),
+    "late-labels": RuleContent("Late labels", LateLabelsCondition()),
 }
 
 
@@ -217,7 +217,7 @@ class AlertFigure:
     metric: str | None
     attribute: str | None
     group: str | None
-    facts: dict[str, object]
+    facts: JsonObject
     opened_at: datetime
     last_seen_at: datetime
     ended_at: datetime | None = None
@@ -261,7 +261,7 @@ class Alert:
     note: str | None
     resolved_at: datetime | None
     resolution: Resolution | None
-    change: dict[str, object] | None = None
+    change: JsonObject | None = None
     closed_by: str | None = None
     closing_note: str | None = None
     closing_reason: ClosingReason | None = None
@@ -274,12 +274,12 @@ class Alert:
 
     @property
     def first(self) -> AlertFigure:
-        """Of all figures where none is open."""
+        """The open figure that began first; of all figures if none is open."""
         open_figures = [figure for figure in self.figures if figure.ended_at is None]
         return min(open_figures or self.figures, key=lambda figure: figure.since)
 
     @property
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> JsonObject:
         return self.worst.facts
 
     @property
@@ -308,6 +308,6 @@ class Alert:
         return next((figure for figure in self.figures if figure.kind is kind), None)
 
 
-def read_display_sentence(facts: Mapping[str, object]) -> str:
+def read_display_sentence(facts: JsonObject) -> str:
     """Returns the sentence with people's names for groups, else with the labels; empty without any."""
     return str(facts.get("display_sentence") or facts.get("sentence") or "")

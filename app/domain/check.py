@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ..base.clock import HOUR, floor_to_hour
 from ..base.strict_json import JsonObject
-from ..base.values import frozen_by_name
+from ..base.values import frozen, frozen_by_name
 from .monitor import Comparison
 
 Side = Literal["monitored", "reference"]
@@ -49,7 +49,7 @@ class Details:
     records_of_small_groups: int | None = None
     value_without_small_groups: float | None = None
     strata: int | None = None
-    homogeneity: Mapping[str, Any] | None = None
+    homogeneity: JsonObject | None = None
     records_without_a_stratum: int | None = None
     draws: int | None = None
     neighbours: int | None = None
@@ -62,11 +62,11 @@ class Details:
     records_without_a_feature: int | None = None
     records_not_scored: int | None = None
     caution: str | None = None
-    labels: Mapping[str, object] | None = None
-    others: Mapping[str, object] = field(default_factory=dict)
+    labels: JsonObject | None = None
+    others: JsonObject = field(default_factory=dict)
 
     @classmethod
-    def from_json(cls, members: Mapping[str, object]) -> "Details":
+    def from_json(cls, members: JsonObject) -> "Details":
         """Reads details that `to_json` wrote, in any release; an unknown number becomes a count."""
         fields_by_name: JsonObject = {}
         counts: dict[str, dict[str, float | None]] = {"": {}, "monitored_": {}, "reference_": {}}
@@ -91,7 +91,7 @@ class Details:
         return replace(self, **changes)
 
     def to_json(self) -> JsonObject:
-        """In the order in which Postgres keeps the members."""
+        """Writes the members in the order in which Postgres keeps them."""
         members = {
             name: getattr(self, attribute)
             for name, attribute in _FIELDS.items()
@@ -103,7 +103,7 @@ class Details:
         return _order_as_jsonb(members)
 
     def name_of(self, side: Side) -> str | None:
-        """Name for sentences; None in details of the first releases."""
+        """Returns the name of a side for sentences; None in details of the first releases."""
         name = self.monitored if side == "monitored" else self.reference
         return BLANK_GROUP if name == "" else name
 
@@ -111,7 +111,7 @@ class Details:
         return self.monitored_counts if side == "monitored" else self.reference_counts
 
     def records_of(self, side: Side) -> int | None:
-        """With an outcome, without copies; None if their number is not stored."""
+        """Returns the number of records with an outcome, without copies; None if it is not stored."""
         counts = self.counts_of(side)
         numbers = (counts.get(name) for name in ("own_n", "original_n", "n"))
         return next((round(number) for number in numbers if number is not None), None)
@@ -124,13 +124,14 @@ _FIELDS = {
 }
 
 
-def _order_as_jsonb(members: Mapping[str, Any]) -> JsonObject:
+def _order_as_jsonb(members: Mapping[str, object]) -> JsonObject:
     # JSONB keeps shorter names first, then compares bytes.
     names = sorted(members, key=lambda name: (len(name.encode()), name.encode()))
-    return {
-        name: _order_as_jsonb(nested) if isinstance(nested := members[name], Mapping) else nested
-        for name in names
-    }
+    ordered: JsonObject = {}
+    for name in names:
+        member = members[name]
+        ordered[name] = _order_as_jsonb(member) if isinstance(member, Mapping) else member
+    return ordered
 
 
 class CheckState(StrEnum):
@@ -216,7 +217,7 @@ class Scope(StrEnum):
     OVERALL = "overall"
 
 
-@frozen_by_name
+@frozen
 class Span:
     """Half-open span of time [start, end); aware, UTC."""
 
@@ -228,7 +229,7 @@ class Span:
         return self.start == floor_to_hour(self.start) and self.end - self.start == HOUR
 
 
-@frozen_by_name
+@frozen
 class Progress:
     """Progress of a running check: `done` of `total` in a step."""
 
@@ -251,11 +252,11 @@ class WindowCounts:
 
     @classmethod
     def of(cls, window: Mapping[str, object] | None) -> "WindowCounts":
-        stored = {name: count for name, count in (window or {}).items() if isinstance(count, int)}
+        counts = {name: count for name, count in (window or {}).items() if isinstance(count, int)}
         return cls(
-            records=stored["records"] + stored.get("additional_records", 0) if "records" in stored else None,
-            unclassified=stored.get("unclassified_records"),
-            needed=stored.get("min_records"),
+            records=counts["records"] + counts.get("additional_records", 0) if "records" in counts else None,
+            unclassified=counts.get("unclassified_records"),
+            needed=counts.get("min_records"),
         )
 
 
@@ -298,6 +299,7 @@ class CheckRun:
 
 
 PRESENT_TRIGGERS = (Trigger.SCHEDULE, Trigger.REQUEST, Trigger.FILES, Trigger.MODEL)
+"""Triggers of checks whose figures are the present ones: all but requested ranges."""
 
 
 @frozen_by_name

@@ -14,6 +14,9 @@ OPENS_AFTER_FAILURES = 3
 OPEN_FOR = timedelta(minutes=5)
 """Pause after each further failure. The third repetition of an hourly check comes later than that."""
 
+PSEUDONYM = re.compile(r"p_[A-Za-z0-9_-]{22}")
+"""128 bits of a keyed digest, in the alphabet of base64 for addresses."""
+
 
 class BreakerState(StrEnum):
     """The state of the breaker: checks call the endpoint as usual, only if a person asks for the check, or
@@ -27,7 +30,7 @@ class BreakerState(StrEnum):
 
 @frozen_by_name
 class EndpointHealth:
-    """`failures` are those of checks in a row, of which `failed_at` and `reason` are the newest's."""
+    """Whether checks get answers: `failures` of them in a row did not, the newest at `failed_at`."""
 
     state: BreakerState = BreakerState.CLOSED
     failures: int = 0
@@ -62,8 +65,7 @@ NOT_READ = (
 
 @frozen_by_name
 class PayloadColumns:
-    """Columns of a payload table. `features` and `meta` map names of the schema to columns; those not named
-    have their own name.
+    """Columns of a payload table. `features` and `meta` map names of the schema to columns of other names.
 
     Windows are cut by `scored_at`. Without `model_revision`, all records are of the deployment's revision.
     """
@@ -83,7 +85,7 @@ class PayloadColumns:
 
 @frozen_by_name
 class FeedbackColumns:
-    """The id of the payload record, the time from which the label is known, and the label."""
+    """Columns of a table of labels; `observed_at` is the time from which a label is known."""
 
     id: str = "id"
     observed_at: str = "observed_at"
@@ -92,6 +94,8 @@ class FeedbackColumns:
 
 @frozen_by_name
 class _Table:
+    """Folder of files; `partition_by` is a column in their paths, as in `day=2026-07-01`."""
+
     location: str
     format: TableFormat = TableFormat.PARQUET
     partition_by: str | None = None
@@ -100,7 +104,7 @@ class _Table:
 
 @frozen_by_name
 class PayloadTable(_Table):
-    """A folder of files with scoring records. `partition_by` is a column in paths, as in `day=2026-07-01`."""
+    """Files with scoring records."""
 
     columns: PayloadColumns = PayloadColumns()
 
@@ -167,7 +171,7 @@ class ColumnGroup:
 
 @frozen_by_name
 class Storage:
-    """Of a protected column. `sent` is the type that comes in; of `groups`, the first with a value counts."""
+    """Storage of a protected column: `sent` is the type that comes in, of `groups` the first one counts."""
 
     kind: StorageKind
     sent: FieldType = FieldType.STRING
@@ -368,19 +372,14 @@ class Deployment(ModelFacts):
     health: EndpointHealth = HEALTHY
 
 
-PSEUDONYM = re.compile(r"p_[A-Za-z0-9_-]{22}")
-"""128 bits of a keyed digest, in the alphabet of base64 for addresses."""
-
-_NUMBER_TYPES = (FieldType.INTEGER, FieldType.NUMBER)
-
-
 def is_pseudonym(value: object) -> bool:
     return isinstance(value, str) and PSEUDONYM.fullmatch(value) is not None
 
 
 def build_sent_column(column: Column) -> Column:
     """Builds the column as its values are sent, before they are protected."""
-    kind = FieldKind.NUMERIC if column.sent in _NUMBER_TYPES else FieldKind.CATEGORICAL
+    is_numeric = column.sent in (FieldType.INTEGER, FieldType.NUMBER)
+    kind = FieldKind.NUMERIC if is_numeric else FieldKind.CATEGORICAL
     return Column(name=column.name, type=column.sent, kind=kind)
 
 

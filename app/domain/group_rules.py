@@ -8,6 +8,7 @@ ALL_OTHERS = "all others"
 """Label of the reference group of a rule."""
 
 MAX_NAMED_VALUES = 5
+"""Values of a condition that its words name."""
 
 
 @frozen_by_name
@@ -48,12 +49,9 @@ class Condition:
         if self.intervals:
             number = read_number(value)
             return number is not None and any(number in interval for interval in self.intervals)
-        text = canonical(value)
-        return (
-            text in map(canonical, self.values)
-            if self.excluded is None
-            else text not in map(canonical, self.excluded)
-        )
+        listed = self.values if self.excluded is None else self.excluded
+        is_listed = canonical(value) in map(canonical, listed)
+        return is_listed == (self.excluded is None)
 
     @property
     def words(self) -> str:
@@ -94,8 +92,7 @@ class GroupRule:
 
 @frozen_by_name
 class FoundBy:
-    """Search that found a group among `subsets`; chance alone finds as much in the share `p_value` of
-    searches.
+    """Search that found a group among `subsets`; chance alone finds as much in `p_value` of all searches.
 
     `scan_id` is None if a file was searched.
     """

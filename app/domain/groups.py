@@ -27,25 +27,16 @@ from .monitor import Comparison, DisplayNames, Monitor, MonitoredAttribute, Valu
 
 Role = Literal["monitored", "reference"]
 NamedGroup = tuple[str, Role]
+"""Label and role of a group."""
 
 NEITHER = -1
 """Position of a record that is in none of the groups."""
 
 MAX_REFERENCE_VALUES = 100
-"""If `reference` is left out: more other values are one group, without copies, a hundred for each record."""
-
+"""Max values of a reference that is left out: more are one group, without copies."""
 
 MAX_GROUPS_TOGETHER = 1_000
 """Three attributes of 200 would make eight million groups, nearly all of them empty."""
-
-
-class EverybodyElse(str):
-    """Value of a group of every value that no other group has; a column may hold the same text."""
-
-    __slots__ = ()
-
-
-EVERYBODY_ELSE = EverybodyElse("everybody else")
 
 
 NEAR_TWINS = "near_twins"
@@ -55,6 +46,24 @@ MISSPELLED = "misspelled_groups"
 MAX_TWINS = 10
 """Near twins of which a sentence is written."""
 
+_VALUE_SEPARATOR = ", "
+"""Joins the values of a group in a label."""
+_PHRASE_STARTS = (
+    "aged ",
+    "born ",
+    "from ",
+    "in ",
+    "living ",
+    "of ",
+    "over ",
+    "paid ",
+    "under ",
+    "with ",
+    "without ",
+    "working ",
+)
+"""Begins of display names that need a noun before them, such as `under 26`."""
+
 # A zero-width blank is no blank to Python.
 _BLANK_RUN = re.compile("[\\s\u200b\u2060\ufeff]+")
 
@@ -63,6 +72,15 @@ _LOOKALIKES = str.maketrans(
     "ABESIJKMHOPCTYXaesijopcyxABEZHIKMNOPTYXov",
     "\u00ad\u034f\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064\ufe0f\ufeff",
 )
+
+
+class EverybodyElse(str):
+    """Value of a group of every value that no other group has; a column may hold the same text."""
+
+    __slots__ = ()
+
+
+EVERYBODY_ELSE = EverybodyElse("everybody else")
 
 
 @frozen
@@ -78,7 +96,7 @@ class NearTwin:
 def count_twins(
     feature: str, records: Mapping[Any, int], listed: Iterable[GroupValue], observed: Sequence[object] = ()
 ) -> Counter[NearTwin]:
-    """Of listed values, and of the `observed` groups that look alike."""
+    """Counts the records of near twins of listed values, and of `observed` groups that look alike."""
     twins = {
         NearTwin(feature, value, original): records[value]
         for value, original in find_twins(records, listed).items()
@@ -124,15 +142,19 @@ def describe_misspelled(attribute: MonitoredAttribute, observed: Collection[Any]
 
 
 def drop_twins(values: Iterable[object]) -> list[str]:
+    """Drops texts that look like an earlier one, and other values."""
     texts = [value for value in values if isinstance(value, str)]
     return list({normalize_look(text): text for text in reversed(texts)}.values())
 
 
 def find_twins(values: Iterable[object], listed: Iterable[GroupValue]) -> dict[str, str]:
+    """Finds values that are not listed and look like a listed one, by value."""
     texts = dict.fromkeys(value for value in listed if isinstance(value, str))
     originals = {normalize_look(text): text for text in texts}
-    unlisted = (value for value in values if isinstance(value, str) and value not in texts)
-    return {value: originals[text] for value in unlisted if (text := normalize_look(value)) in originals}
+    looks = {
+        value: normalize_look(value) for value in values if isinstance(value, str) and value not in texts
+    }
+    return {value: originals[look] for value, look in looks.items() if look in originals}
 
 
 def collapse_blanks(text: str) -> str:
@@ -140,7 +162,7 @@ def collapse_blanks(text: str) -> str:
 
 
 def normalize_look(text: str) -> str:
-    """Equal for texts that differ in blanks, invisible characters, forms of a letter, or alphabets only."""
+    """Makes texts equal that differ in blanks, invisible characters, forms of a letter, or alphabets only."""
     return collapse_blanks(
         text if text.isascii() else unicodedata.normalize("NFKD", text).translate(_LOOKALIKES)
     )
@@ -185,15 +207,13 @@ def list_groups(
 
 
 def build_group_test(value: GroupValue, column: Column) -> ValueTest:
-    return (
-        ValueTest(ranges=(value,))
-        if isinstance(value, Range)
-        else ValueTest((canonical(convert_spelled_number(value, column)),))
-    )
+    if isinstance(value, Range):
+        return ValueTest(ranges=(value,))
+    return ValueTest((canonical(convert_spelled_number(value, column)),))
 
 
 def find_group_positions(groups: Sequence[Group], column: Column, values: Iterable[Scalar]) -> Iterator[int]:
-    """Of each value the first group whose test it passes, else that of everybody else, else NEITHER."""
+    """Yields the position of each value's first group, else that of everybody else, else NEITHER."""
     tests = [build_group_test(group.value, column) for group in groups]
     else_position = next(
         (index for index, group in enumerate(groups) if isinstance(group.value, EverybodyElse)), NEITHER
@@ -256,35 +276,16 @@ def describe_too_many(features: Sequence[str], counts: Sequence[int]) -> str | N
 
 
 def convert_spelled_number(value: Scalar, column: Column) -> Scalar:
-    """Of a column of numbers: whole, or of double precision."""
+    """Converts a value that spells a number, if the column has numbers: whole, or of double precision."""
     read = {FieldType.INTEGER: exact_number, FieldType.NUMBER: read_number}.get(column.type)
     number = None if read is None else read(value)
     return value if number is None else number
 
 
 def make_sort_key(value: Scalar) -> tuple[float, str]:
-    """Numbers come first, in their order, and then texts."""
+    """Makes a sort key: numbers in their order, then texts."""
     number = read_number(value)
     return (float("inf") if number is None else number, canonical(value))
-
-
-_VALUE_SEPARATOR = ", "
-"""Joins the values of a group in a label."""
-_PHRASE_STARTS = (
-    "aged ",
-    "born ",
-    "from ",
-    "in ",
-    "living ",
-    "of ",
-    "over ",
-    "paid ",
-    "under ",
-    "with ",
-    "without ",
-    "working ",
-)
-"""Begins of display names that need a noun before them, such as `under 26`."""
 
 
 @frozen
@@ -301,9 +302,8 @@ class GroupWords:
     @property
     def favourable(self) -> str:
         """Words for getting the favourable outcome, as a verb: `are rated No Risk`."""
-        return (
-            "get the favourable outcome" if self.names.favourable is None else f"are {self.names.favourable}"
-        )
+        rated = self.names.favourable
+        return "get the favourable outcome" if rated is None else f"are {rated}"
 
     def label(self, attribute: str, group: str) -> str:
         """A group for a table: its display names, or the label as it is; `(blank)` without one."""
@@ -347,12 +347,11 @@ class GroupWords:
 
     def _say_names(self, attribute: str, group: str) -> str:
         names = self._find_names(attribute, group)
-        return (
-            f"people {' '.join(names)}" if names and names[0].startswith(_PHRASE_STARTS) else " ".join(names)
-        )
+        needs_noun = names and names[0].startswith(_PHRASE_STARTS)
+        return " ".join(["people", *names] if needs_noun else names)
 
     def _find_names(self, attribute: str, group: str) -> Sequence[str]:
-        """Those that name people first; none unless every part has one."""
+        """Finds display names, those that name people first; none unless every part of the label has one."""
         names = self._name_parts(attribute, group)
         if names or _VALUE_SEPARATOR not in group:
             return names
@@ -373,7 +372,7 @@ class GroupWords:
         return names if len(names) == len(display_names) else []
 
     def _divide(self, attribute: str, group: str) -> list[tuple[str, str]] | None:
-        """One for each feature; None where the label cannot be divided, or in several ways."""
+        """Divides a label by feature; None where it cannot be divided, or in several ways."""
         features = Comparison.from_label(attribute).features
         if len(features) == 1:
             return [(features[0], group)]

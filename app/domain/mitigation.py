@@ -86,8 +86,7 @@ class StandIn:
 
 @frozen
 class AttributeProfile:
-    """Facts fitted for one attribute. Without `stand_ins`, `reason` says why it cannot be mitigated by
-    substitution.
+    """Facts fitted for one attribute; `reason` says why there are no `stand_ins`, and so no substitution.
 
     `covered` is the share of reference records that the stand-ins represent.
     """
@@ -98,10 +97,10 @@ class AttributeProfile:
     reason: str | None = None
 
     def shares(self) -> dict[str, float]:
-        total: dict[str, float] = {}
+        shares: dict[str, float] = {}
         for stand_in in self.stand_ins:
-            total[stand_in.group] = total.get(stand_in.group, 0.0) + stand_in.share
-        return total
+            shares[stand_in.group] = shares.get(stand_in.group, 0.0) + stand_in.share
+        return shares
 
 
 @frozen_by_name

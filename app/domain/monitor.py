@@ -1,7 +1,4 @@
-"""The configuration of a deployment's fairness monitor.
-
-Names that people give to groups and to the favourable outcome word sentences only.
-"""
+"""A deployment's fairness monitor: outcomes, attributes, settings, names, and its comparisons."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -32,6 +29,30 @@ from .group_rules import ALL_OTHERS, FoundBy, GroupRule
 MAX_DISPLAY_NAME_CHARACTERS = 60
 MAX_NAMED_GROUPS = 1_000
 
+DEFAULT_THRESHOLD = 0.8
+"""The four-fifths rule, as OpenScale defaults it."""
+
+DRAWS_PER_ROW = 2
+"""Copies of each source record for each target range of a numeric attribute."""
+
+LABEL_HORIZON_HOURS = 720
+"""Default time within which a label of a record counts."""
+
+FALSE_ALARM_HOURS = 8760
+"""Default average time between false alarms."""
+
+MIN_FALSE_ALARM_HOURS = 20
+UNKNOWN_PERSON_DIVISOR = 10
+"""Records that one person may have in an hour, while no column says whose records they are."""
+
+POOLED_GROUP = "monitored groups together"
+"""Label of all monitored groups of an attribute as one."""
+
+MAX_NIGHTLY_ROWS = 50_000
+
+MAX_DIVISIONS = 20
+"""Divisions of one label that are returned: a filter of nothing but × has exponentially many."""
+
 
 @frozen_by_name
 class GroupName:
@@ -44,7 +65,7 @@ class GroupName:
 
 @frozen_by_name
 class DisplayNames:
-    """Names of a monitor. `favourable` continues "they are": `rated No Risk`."""
+    """Names that people gave, for sentences only. `favourable` continues "they are": `rated No Risk`."""
 
     favourable: str | None = None
     groups: tuple[GroupName, ...] = ()
@@ -63,9 +84,9 @@ class DisplayNames:
 def find_display_name_problems(
     names: DisplayNames, groups: Mapping[str, Collection[str] | None]
 ) -> Iterator[FieldProblem]:
-    """`groups` are the labels by watched feature, None where every value may be one."""
+    """Finds faults of the names; `groups` are labels by watched feature, None where any value may be one."""
     if names.favourable is not None:
-        yield from _check_text("names.favourable", names.favourable)
+        yield from _check_name("names.favourable", names.favourable)
     if len(names.groups) > MAX_NAMED_GROUPS:
         yield FieldProblem(
             "names.groups", f"must name at most {MAX_NAMED_GROUPS:,} groups, found {len(names.groups):,}"
@@ -85,7 +106,7 @@ def find_display_name_problems(
                 field,
                 f"is not a group of {group_name.feature!r}; its groups are {quote_names(sorted(labels))}",
             )
-        yield from _check_text(field, group_name.name)
+        yield from _check_name(field, group_name.name)
         namesake = labels_by_name.setdefault(group_name.feature, {}).setdefault(
             group_name.name.strip().casefold(), group_name.group
         )
@@ -96,18 +117,17 @@ def find_display_name_problems(
             )
 
 
-def _check_text(field: str, text: str) -> Iterator[FieldProblem]:
-    problem = name_problem(text)
-    if problem is None and len(text) > MAX_DISPLAY_NAME_CHARACTERS:
-        problem = f"must have at most {MAX_DISPLAY_NAME_CHARACTERS} characters, found {len(text)}"
+def _check_name(field: str, name: str) -> Iterator[FieldProblem]:
+    problem = name_problem(name)
+    if problem is None and len(name) > MAX_DISPLAY_NAME_CHARACTERS:
+        problem = f"must have at most {MAX_DISPLAY_NAME_CHARACTERS} characters, found {len(name)}"
     if problem:
         yield FieldProblem(field, problem)
 
 
 @frozen
 class ValueTest:
-    """Test that is passed by values whose canonical text is in `texts`, whose folded text is in `spellings`,
-    and by numbers in `ranges`.
+    """Test that is passed by canonical `texts`, by folded texts in `spellings`, and by numbers in `ranges`.
 
     With `only_numbers`, text does not pass, even if it spells a number.
     """
@@ -174,10 +194,9 @@ class OutcomeTests:
 
     def read(self, answer: Scalar) -> Scalar:
         """Returns the boolean that the answer spells, if it is listed; else the answer."""
-        text = fold(answer)
-        return (
-            BOOLEANS[text] if text in (*self.favourable.spellings, *self.unfavourable.spellings) else answer
-        )
+        spelling = fold(answer)
+        is_listed = spelling in (*self.favourable.spellings, *self.unfavourable.spellings)
+        return BOOLEANS[spelling] if is_listed else answer
 
 
 @frozen
@@ -208,20 +227,13 @@ class OutcomeRule:
 
 
 def describe_outcome(outcome: GroupValue) -> str:
-    """A text that spells a number is in double quotes."""
+    """Writes an outcome; a text that spells a number is in double quotes."""
     is_deceptive = isinstance(outcome, str) and read_number(outcome) is not None
     return f'"{outcome}"' if is_deceptive else name_value(outcome)
 
 
 def list_outcome_texts(members: tuple[GroupValue, ...]) -> list[str]:
     return sorted(describe_outcome(member) for member in members)
-
-
-DEFAULT_THRESHOLD = 0.8
-"""The four-fifths rule, as OpenScale defaults it."""
-
-DRAWS_PER_ROW = 2
-"""Copies of each source record for each target range of a numeric attribute."""
 
 
 class Schedule(StrEnum):
@@ -247,8 +259,7 @@ class Limits:
 
 @frozen_by_name
 class MonitoredAttribute:
-    """Attribute whose groups are compared. `reference` None = every other value seen; `metric_limits`
-    overrides per metric key.
+    """Attribute whose groups are compared; `reference` None: every other value seen.
 
     `correlated_features` are those that copies of a meta field change instead of it. With a `rule`, `feature`
     is the attribute's name, and the rule says whether a record is in the monitored group or among all others;
@@ -275,7 +286,7 @@ class MonitoredAttribute:
 
     @property
     def labels(self) -> list[str] | None:
-        """None where every other value that is seen is a group, too."""
+        """Labels of the groups; None where every other value that is seen is one, too."""
         return None if self.reference is None else [name_value(value) for value in self.listed]
 
     @property
@@ -283,26 +294,12 @@ class MonitoredAttribute:
         return (self.feature,) if self.rule is None else self.rule.features
 
     def column_in(self, schema: RecordSchema) -> Column | None:
-        """None if the schema lacks one that it needs. A rule's column is made up: no record has it."""
+        """Finds the attribute's column, None if the schema lacks one; that of a rule is made up."""
         if self.rule is None:
             return schema.column(self.feature)
         if any(schema.column(name) is None for name in self.columns):
             return None
         return Column(name=self.feature, type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
-
-
-LABEL_HORIZON_HOURS = 720
-"""Default time within which a label of a record counts."""
-
-FALSE_ALARM_HOURS = 8760
-"""Default average time between false alarms."""
-
-MIN_FALSE_ALARM_HOURS = 20
-UNKNOWN_PERSON_DIVISOR = 10
-"""Records that one person may have in an hour, while no column says whose records they are."""
-
-POOLED_GROUP = "monitored groups together"
-"""Label of all monitored groups of an attribute as one."""
 
 
 @frozen_by_name
@@ -326,12 +323,9 @@ class EvidenceSettings:
         return UNKNOWN_PERSON_DIVISOR if self.person is None and not self.each_record_another_person else 1
 
 
-MAX_NIGHTLY_ROWS = 50_000
-
-
 @frozen_by_name
 class AttributionSettings:
-    """Each day's gaps are attributed in the night after it, with about `max_rows` rows for the model at most."""
+    """Whether each day's gaps are attributed in the night, and the max rows, about, that the model gets."""
 
     nightly: bool = False
     max_rows: int = MAX_NIGHTLY_ROWS
@@ -374,10 +368,6 @@ class Monitor:
         )
 
 
-MAX_DIVISIONS = 20
-"""Divisions of one label that are returned: a filter of nothing but × has exponentially many."""
-
-
 @frozen
 class Comparison:
     """Columns whose groups are compared together; none: all records are measured as a whole."""
@@ -409,10 +399,11 @@ class Comparison:
         return len(self.features) > 1
 
     def members(self, monitor: Monitor) -> list[MonitoredAttribute]:
-        by_name = {attribute.feature: attribute for attribute in monitor.attributes}
-        return [by_name[feature] for feature in self.features if feature in by_name]
+        attributes = {attribute.feature: attribute for attribute in monitor.attributes}
+        return [attributes[feature] for feature in self.features if feature in attributes]
 
     def reference_label(self, monitor: Monitor) -> str | None:
+        """Returns the label of the listed reference group; None unless every attribute lists one."""
         members = self.members(monitor)
         listed = [attribute.reference for attribute in members if attribute.reference is not None]
         if not listed or len(listed) < len(members):

@@ -33,6 +33,7 @@ MAX_LABEL_HORIZON_HOURS = 8_760
 MAX_FALSE_ALARM_HOURS = 876_000
 MAX_ATTRIBUTED_ROWS = 5_000_000
 INTERSECTION_SIZES = (2, 3)
+"""Numbers of attributes that an intersection may have."""
 
 _FITTING_TYPES = {
     FieldType.STRING: (str,),
@@ -54,67 +55,69 @@ def list_monitor_problems(
 
     `conditional_metrics` are those of the known ones that compare within strata.
     """
-    metrics = monitor.metrics
-    strata = monitor.strata
-    problems = [
+    evidence = monitor.evidence
+    horizon = evidence.label_horizon_hours
+    labels = {attribute.feature: attribute.labels for attribute in monitor.attributes}
+    return [
         *_check_outcomes(monitor, problem_type),
         *_check_attributes(monitor, schema, known_metrics),
         *_check_intersections(monitor),
+        *_check_metrics(monitor.metrics, known_metrics),
+        *_check_strata(monitor, schema, conditional_metrics),
+        *_check_numbers(monitor),
+        *_check_persons(monitor, schema),
+        *check_bounds("evidence.label_horizon_hours", horizon, MAX_LABEL_HORIZON_HOURS),
+        *check_bounds(
+            "evidence.false_alarm_hours",
+            evidence.false_alarm_hours,
+            MAX_FALSE_ALARM_HOURS,
+            least=MIN_FALSE_ALARM_HOURS,
+        ),
+        *check_bounds("attribution.max_rows", monitor.attribution.max_rows, MAX_ATTRIBUTED_ROWS),
+        *find_display_name_problems(monitor.names, labels),
     ]
 
-    if metrics is not None and not metrics:
-        problems.append(
-            FieldProblem("metrics", "must list at least one metric; leave it out for the usual ones")
-        )
-    if metrics is not None and len(metrics) > len(known_metrics):
-        problems.append(
-            FieldProblem(
-                "metrics",
-                f"must list at most the {len(known_metrics)} metrics there are, found {len(metrics):,}",
-            )
-        )
-    else:
-        problems += check_names(
-            "metrics[{}]",
-            metrics or (),
-            known_metrics,
-            lambda key: describe_unknown_metric(key, known_metrics),
-        )
 
-    conditional = [key for key in metrics or () if key in conditional_metrics]
+def _check_metrics(metrics: Sequence[str] | None, known_metrics: Collection[str]) -> Iterator[FieldProblem]:
+    if metrics is None:
+        return
+    if not metrics:
+        yield FieldProblem("metrics", "must list at least one metric; leave it out for the usual ones")
+    if len(metrics) > len(known_metrics):
+        yield FieldProblem(
+            "metrics",
+            f"must list at most the {len(known_metrics)} metrics there are, found {len(metrics):,}",
+        )
+        return
+    yield from check_names(
+        "metrics[{}]", metrics, known_metrics, lambda key: describe_unknown_metric(key, known_metrics)
+    )
+
+
+def _check_strata(
+    monitor: Monitor, schema: RecordSchema, conditional_metrics: Collection[str]
+) -> Iterator[FieldProblem]:
+    strata = monitor.strata
+    conditional = [key for key in monitor.metrics or () if key in conditional_metrics]
     if strata is None and conditional:
         compare = "compares" if len(conditional) == 1 else "compare"
         message = f"is required by {' and '.join(conditional)}, which {compare} within the values of a column"
-        problems.append(FieldProblem("strata", message))
+        yield FieldProblem("strata", message)
     if strata is not None and schema.column(strata) is None:
-        problems.append(
-            FieldProblem("strata", f"{strata!r:.100} is neither a feature nor a meta field of the deployment")
+        yield FieldProblem(
+            "strata", f"{strata!r:.100} is neither a feature nor a meta field of the deployment"
         )
 
+
+def _check_numbers(monitor: Monitor) -> Iterator[FieldProblem]:
     if monitor.min_records < 1:
-        problems.append(FieldProblem("min_records", f"must be at least 1, found {monitor.min_records}"))
+        yield FieldProblem("min_records", f"must be at least 1, found {monitor.min_records}")
     if not monitor.min_records <= monitor.max_records <= MAX_RECORDS:
         bounds = f"min_records ({monitor.min_records}) and {MAX_RECORDS:,}"
-        problems.append(FieldProblem("max_records", f"must be between {bounds}, found {monitor.max_records}"))
-    problems += check_bounds("draws", monitor.draws, MAX_DRAWS)
+        yield FieldProblem("max_records", f"must be between {bounds}, found {monitor.max_records}")
+    yield from check_bounds("draws", monitor.draws, MAX_DRAWS)
     if find_number_problem(monitor.seed):
-        problems.append(FieldProblem("seed", "must be a signed 64-bit integer"))
-    evidence = monitor.evidence
-    problems += _check_persons(monitor, schema)
-    problems += check_bounds(
-        "evidence.label_horizon_hours", evidence.label_horizon_hours, MAX_LABEL_HORIZON_HOURS
-    )
-    problems += check_bounds(
-        "evidence.false_alarm_hours",
-        evidence.false_alarm_hours,
-        MAX_FALSE_ALARM_HOURS,
-        least=MIN_FALSE_ALARM_HOURS,
-    )
-    problems += check_bounds("attribution.max_rows", monitor.attribution.max_rows, MAX_ATTRIBUTED_ROWS)
-    problems += find_display_name_problems(
-        monitor.names, {attribute.feature: attribute.labels for attribute in monitor.attributes}
-    )
-    return problems
+        yield FieldProblem("seed", "must be a signed 64-bit integer")
 
 
 def _check_persons(monitor: Monitor, schema: RecordSchema) -> Iterator[FieldProblem]:
@@ -171,7 +174,7 @@ def _check_outcomes(monitor: Monitor, problem_type: ProblemType) -> Iterator[Fie
                 expected = "a range [lo, hi]" if wants_ranges else "a class value"
                 yield FieldProblem(
                     f"{name}[{index}]",
-                    f"must be {expected} for a {problem_type.value} model, found {_show(value)}",
+                    f"must be {expected} for a {problem_type.value} model, found {_quote(value)}",
                 )
     yield from _check_overlap(
         "unfavourable", monitor.outcomes.favourable, monitor.outcomes.unfavourable, "favourable"
@@ -273,13 +276,13 @@ def _check_type(field: str, value: GroupValue, column: Column) -> Iterator[Field
             and math.ceil(value.lo) > value.hi
         ):
             yield FieldProblem(
-                field, f"{_show(value)} holds no whole number, and {column.name!r} has no others"
+                field, f"{_quote(value)} holds no whole number, and {column.name!r} has no others"
             )
         return
     if not fits_type(value, column):
         yield FieldProblem(
             field,
-            f"must be of the type {column.type.value} like the column {column.name!r}, found {_show(value)}",
+            f"must be of the type {column.type.value} like the column {column.name!r}, found {_quote(value)}",
         )
     elif problem := find_stored_form_problem(value, column):
         yield FieldProblem(field, problem)
@@ -287,11 +290,11 @@ def _check_type(field: str, value: GroupValue, column: Column) -> Iterator[Field
 
 def fits_type(value: Scalar, column: Column) -> bool:
     # To Python true is an int, and so is of the type of a number.
-    is_fitting = isinstance(value, _FITTING_TYPES[column.type]) and isinstance(value, bool) == (
-        column.type is FieldType.BOOLEAN
-    )
-    has_fraction = column.type is FieldType.INTEGER and isinstance(value, float) and not value.is_integer()
-    return is_fitting and not has_fraction
+    if isinstance(value, bool):
+        return column.type is FieldType.BOOLEAN
+    if column.type is FieldType.INTEGER and isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, _FITTING_TYPES[column.type])
 
 
 def _check_limits(
@@ -415,7 +418,7 @@ def _check_list(field: str, values: tuple[GroupValue, ...]) -> Iterator[FieldPro
         if isinstance(value, Range):
             continue
         if canonical(value) in texts:
-            yield FieldProblem(f"{field}[{index}]", f"{_show(value)} is listed twice")
+            yield FieldProblem(f"{field}[{index}]", f"{_quote(value)} is listed twice")
         texts.add(canonical(value))
     ranges = _list_ranges(values)
     if len(ranges) > MAX_RANGES:
@@ -424,7 +427,7 @@ def _check_list(field: str, values: tuple[GroupValue, ...]) -> Iterator[FieldPro
         if earlier.overlaps(later):
             yield FieldProblem(
                 f"{field}[{index}]",
-                f"{_show(later)} overlaps {_show(earlier)} in the same list (both ends belong to a range)",
+                f"{_quote(later)} overlaps {_quote(earlier)} in the same list (both ends belong to a range)",
             )
 
 
@@ -443,13 +446,13 @@ def _check_overlap(
     for index, value in enumerate(values):
         if not isinstance(value, Range):
             if canonical(value) in texts_of_listed:
-                yield FieldProblem(f"{field}[{index}]", f"{_show(value)} is listed as {other_name}, too")
+                yield FieldProblem(f"{field}[{index}]", f"{_quote(value)} is listed as {other_name}, too")
             continue
         for _, listed_range in ranges:
             if value.overlaps(listed_range):
                 yield FieldProblem(
                     f"{field}[{index}]",
-                    f"{_show(value)} overlaps {_show(listed_range)}, which is listed as {other_name}",
+                    f"{_quote(value)} overlaps {_quote(listed_range)}, which is listed as {other_name}",
                 )
 
 
@@ -458,19 +461,11 @@ def _list_ranges(values: tuple[GroupValue, ...]) -> list[tuple[int, Range]]:
 
 
 def _has_mixed_types(values: Sequence[GroupValue]) -> bool:
-    return (
-        len(
-            {
-                type(value) if isinstance(value, bool | str) else float
-                for value in values
-                if not isinstance(value, Range)
-            }
-        )
-        > 1
-    )
+    plain_values = [value for value in values if not isinstance(value, Range)]
+    return len({type(value) if isinstance(value, bool | str) else float for value in plain_values}) > 1
 
 
-def _show(value: GroupValue) -> str:
+def _quote(value: GroupValue) -> str:
     if isinstance(value, Range):
         return f"[{canonical(value.lo)}, {canonical(value.hi)}]"
     return f"{value!r:.100}" if isinstance(value, str) else name_value(value)[:100]

@@ -121,7 +121,7 @@ def read_probability(value: Json) -> int | float | list[int | float]:
 
 
 def read_sample_rate(value: Json) -> float | None:
-    """None for 1."""
+    """Reads a share in (0, 1]; None for 1."""
     if not is_number(value) or not MIN_SAMPLE_RATE <= value <= 1:
         raise CellRefused(f"must be a number from {MIN_SAMPLE_RATE:g} to 1, found {describe_value(value)}")
     return None if value == 1 else float(value)
@@ -137,6 +137,7 @@ def read_record_id(value: Json) -> str:
 
 
 def read_moment(value: Json, rule: TimeRule) -> datetime:
+    """Reads a possible time, with its offset, in UTC."""
     if type(value) is not str:
         raise CellRefused(f"must be a time as ISO 8601 text, found {describe_value(value)}")
     reading = rule.read(value)
@@ -155,7 +156,7 @@ def read_moment(value: Json, rule: TimeRule) -> datetime:
 
 
 def parse_text(text: str, column_type: FieldType) -> Json:
-    """An empty cell is missing, an unreadable one stays text."""
+    """Parses a cell of text as a value of the type; an empty one is missing, an unreadable one stays text."""
     if text == "":
         return None
     if column_type is FieldType.BOOLEAN:
@@ -165,7 +166,7 @@ def parse_text(text: str, column_type: FieldType) -> Json:
 
 
 def parse_label(text: str, *, is_text: bool) -> Json:
-    """A number if it is spelled as in JSON, unless outcomes are texts (`is_text`). An empty cell is missing."""
+    """Parses a label: a number if spelled as in JSON, unless outcomes are texts; an empty cell is missing."""
     if not text:
         return None
     if is_text or not JSON_NUMBER.fullmatch(text):
@@ -240,7 +241,7 @@ class ReceiptWarning:
 
 @frozen
 class Receipt:
-    """After the durable commit: accepted + duplicate + rejected = sent.
+    """Receipt of a batch after the durable commit: accepted + duplicate + rejected = sent.
 
     Conflicts are counted among the rejected, and listed because the sender has a bug. `rounded` counts
     records whose probability, at most 1e-6 outside [0, 1], became 0 or 1.

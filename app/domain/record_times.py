@@ -1,4 +1,4 @@
-"""Times of records as senders write them; the ways of records, and kinds of reasons against them."""
+"""Times of records as senders write them; kinds, sources and counts of records that arrive or are refused."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,8 +18,12 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_CLOCK_LEAD = timedelta(days=1)
 """Max lead of the sender's clock."""
 
+KEPT = timedelta(days=31)
+"""Time for which counts of arrivals are kept."""
+
 _ISO = "ISO 8601"
 _ISO_DATE = "YYYY-MM-DD"
+# Forms of a text of digits, by its length: a date, or a unit of `_UNIT_MICROSECONDS`.
 _FORMS_BY_DIGITS = {
     8: ["YYYYMMDD"],
     10: ["YYYYMMDDHH", "s"],
@@ -49,6 +53,7 @@ _DIGITS = re.compile("[0-9]+")
 _SECONDS = re.compile(r"[0-9]{10}\.[0-9]+")
 _NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
 _ISO_TEXT = re.compile(r"[0-9]{4}(-?)[0-9]{2}\1[0-9]{2}([T ](?!24).+)?")
+# Dates, and texts, that programs write where they have no time.
 _DEFAULT_DATES = frozenset(
     """\
 0001-01-01
@@ -76,6 +81,8 @@ _DEFAULT_CELL = re.compile(
 
 _FORM_OF_HOURS = re.compile("HH|ISO|^[a-z]|%[HIXc]")
 _MAX_GUESSED_FROM = 100
+"""Texts that a form is guessed from."""
+
 _GUESSED_HOURS = ("", "%H", "%H%M", "%H%M%S", " %H:%M", " %H:%M:%S", " %I:%M:%S %p")
 _GUESSED_DAYS = (
     "%y%m%d",
@@ -92,11 +99,7 @@ _GUESSED_DAYS = (
 
 
 def parse_moment(option: str, at: object) -> datetime:
-    """Parses a time; UTC is taken where no offset is stated.
-
-    Raises:
-        InvalidInput: names the option.
-    """
+    """Parses a time; UTC is taken where no offset is stated. Raises InvalidInput: names the option."""
     try:
         moment = datetime.fromisoformat(f"{at}")
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -129,7 +132,7 @@ class TimeReading(NamedTuple):
 
 
 def list_readings(text: str, form: str | None = None) -> Iterator[tuple[str, datetime]]:
-    """Forms in which a cell is a time of any century, and the time, with an offset if one is stated."""
+    """Yields forms in which a cell is a time of any century, and the time, with an offset if stated."""
     forms = [form or (_ISO_DATE if len(text) == len(_ISO_DATE) else _ISO)]
     if form is None and _DIGITS.fullmatch(text):
         forms = _FORMS_BY_DIGITS.get(len(text), [])
@@ -151,12 +154,16 @@ class TimeRule:
 
     @classmethod
     def at(cls, now: datetime, earliest: date | str | None = None) -> "TimeRule":
-        """From `earliest`, by default 1 January 20 years before, up to a day ahead. Raises InvalidInput."""
+        """Allows times from `earliest`, by default 1 January 20 years before, up to a day ahead of now.
+
+        Raises:
+            InvalidInput: `earliest` is no time.
+        """
         first = parse_moment("earliest", f"{now.year - 20}-01-01" if earliest is None else earliest)
         return cls(earliest=max(first, EPOCH), latest=now + MAX_CLOCK_LEAD)
 
     def read(self, text: str) -> TimeReading:
-        """Raises InvalidInput if two readings are possible."""
+        """Reads a cell. Raises InvalidInput if it may be two times."""
         if text == "":
             return TimeReading(ImpossibleTime.NO_TIME)
         text = text.strip()
@@ -230,7 +237,7 @@ class TimeTally:
     def add(
         self, reason: ImpossibleTime | None, text: str, record: int | None = None, count: int = 1
     ) -> None:
-        """`record` is the number of the first, by default the next."""
+        """Adds `count` records with this cell; `record` is the number of the first, by default the next."""
         record = self.records + 1 if record is None else record
         self.records += count
         if reason is ImpossibleTime.NOT_A_TIME and len(self.unread) < _MAX_GUESSED_FROM:
@@ -242,6 +249,7 @@ class TimeTally:
             self.left_out.setdefault(reason, LeftOutTimes(reason, text, record)).count += count
 
     def find_refusal(self, rule: TimeRule) -> str | None:
+        """Explains why the column is refused; None if enough of its times are usable."""
         count = sum(times.count for times in self.left_out.values())
         # Where some digits are no date, others may be a wrong one, such as a month that is a day.
         if 2 * count <= self.records and (self.unread_digits < 3 or 100 * self.unread_digits <= self.digits):  # noqa: PLR2004
@@ -258,12 +266,10 @@ class TimeTally:
 
 
 def _name_year(text: str) -> str:
+    """Says the year of a text of digits that may be a date of another century; else empty."""
     [form, *_] = _FORMS_BY_DIGITS.get(len(text), [""]) if _DIGITS.fullmatch(text) else [""]
-    return (
-        f"; as {form} it is in the year {text[:4]}"
-        if form[:4] == "YYYY" and text[:2] not in ("19", "20")
-        else ""
-    )
+    is_of_other_century = form.startswith("YYYY") and text[:2] not in ("19", "20")
+    return f"; as {form} it is in the year {text[:4]}" if is_of_other_century else ""
 
 
 def _is_default(at: datetime) -> bool:
@@ -272,7 +278,7 @@ def _is_default(at: datetime) -> bool:
 
 
 def _parse(text: str, form: str) -> datetime:
-    """Raises ValueError or OverflowError where the text is no time of the form."""
+    """Parses a text. Raises ValueError or OverflowError where it is no time of the form."""
     if form in _UNIT_MICROSECONDS and _NUMBER.fullmatch(text):
         count = Decimal(text) * Decimal(_UNIT_MICROSECONDS[form])
         # Excel's 15 digits miss the full hour by microseconds.
@@ -290,10 +296,6 @@ def _parse(text: str, form: str) -> datetime:
     if _DIGITS.fullmatch(text) and not at.strftime(form).startswith(text):
         raise ValueError(text)
     return at
-
-
-KEPT = timedelta(days=31)
-"""Time for which counts of arrivals are kept."""
 
 
 class LogKind(StrEnum):
@@ -316,10 +318,11 @@ class RecordSource(StrEnum):
 
 
 STATED_SOURCES = frozenset({RecordSource.REST, RecordSource.CLIENT, RecordSource.IMPORT})
+"""Sources that a sender of the REST API may state."""
 
 
 def read_stated_source(name: str) -> RecordSource:
-    """Raises InvalidInput if none may name it."""
+    """Reads the source that a sender states. Raises InvalidInput if none may state it."""
     if name not in STATED_SOURCES:
         raise InvalidInput(
             "Evenhand-Source", f"must be one of {', '.join(sorted(STATED_SOURCES))}, found {name[:20]!a}"

@@ -1,4 +1,4 @@
-"""Rules about an attribute whose group is a rule over several columns."""
+"""Rules about an attribute whose group is a rule over several columns, and checks that other rules share."""
 
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -12,6 +12,8 @@ from .monitor import MonitoredAttribute
 MAX_CONDITIONS = 4
 MAX_CONJUNCTIONS = 4
 MAX_RULE_VALUES = 100
+
+_INT64_BOUND = 2**63
 
 
 def find_rule_problems(
@@ -105,9 +107,6 @@ def _find_interval_problem(interval: NumberInterval) -> str | None:
     return f"above {above} must be below up_to {up_to}" if is_empty else None
 
 
-_INT64_BOUND = 2**63
-
-
 def check_names(
     field: str, names: Sequence[str], known_names: Collection[str], describe_unknown: Callable[[str], str]
 ) -> Iterator[FieldProblem]:
@@ -125,12 +124,9 @@ def check_names(
         listed.add(name)
 
 
-def check_bounds(field: str, number: int, limit: int, *, least: int = 1) -> list[FieldProblem]:
-    return (
-        []
-        if least <= number <= limit
-        else [FieldProblem(field, f"must be between {least} and {limit:,}, found {number}")]
-    )
+def check_bounds(field: str, number: int, limit: int, *, least: int = 1) -> Iterator[FieldProblem]:
+    if not least <= number <= limit:
+        yield FieldProblem(field, f"must be between {least} and {limit:,}, found {number}")
 
 
 def find_number_problem(value: float) -> str | None:

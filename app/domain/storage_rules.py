@@ -10,7 +10,7 @@ from .monitor_rules import MAX_GROUPS, check_group_values
 
 
 def build_label_finder(column: Column) -> Callable[[Scalar], str | None]:
-    """From a value to the label of its group: None of a value in no group, a label of itself."""
+    """Builds a function from a value to its group's label: None without a group, a label of itself."""
     groups = column.storage.groups if column.storage else ()
     labels = {group.label for group in groups}
     members = [Group(group.label, "monitored", value) for group in groups for value in group.values]

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from ..base.clock import HOUR
 from ..base.errors import InvalidInput
 from ..base.values import frozen_arrays
-from ..checks.counting.left_out_of_check import count_table
+from ..checks.counting.left_out_of_check import count_table_records
 from ..checks.counting.tabulate import EVERYBODY
-from ..checks.window.window_records import compare_labels
+from ..checks.window.labelled_window import compare_labels
 from ..database.engine import ArrowReader
 from ..domain.check import DataSet, Span
 from ..domain.monitor import Monitor, Outcome, list_comparisons
@@ -69,7 +69,7 @@ def tabulate_payload(batch: ReadRecords, monitor: Monitor, span: Span) -> Iterat
             counted = EVERYBODY
             problem = error.problems[0].message
         for number in np.unique(batch.hours).tolist():
-            records = count_table(
+            records = count_table_records(
                 batch.read,
                 counted,
                 excluded=batch.left_out,

@@ -9,7 +9,8 @@ from sqlalchemy.orm import Session
 
 from app.base.values import Range
 from app.charts.forest import STRIP_CHECKS, Forest, build_forest, choose_metric
-from app.checks.result_queries import RecentCheck, RecentFigure, RecentFigures, read_measurements, read_recent_figures
+from app.checks.recent_figures import RecentCheck, RecentFigure, RecentFigures, read_recent_figures
+from app.checks.result_queries import read_measurements
 from app.deployments.monitor.queries import find_monitor
 from app.domain.check import DataSet, Details, Measurement, Scope
 from app.domain.monitor import Comparison, DisplayNames, GroupName, Monitor, MonitoredAttribute, OutcomeRule
@@ -109,10 +110,10 @@ def forest_of(*figures: Measurement, **more: Any) -> Forest:  # noqa: ANN401 - m
 
 def read_forest(session: Session, deployment_no: int, *, now: datetime, metric: str | None = None) -> Forest:
     """Returns the forest of the newest check, of that metric or else of the one that the deployment is judged by."""
-    checks = read_recent_figures(session, deployment_no, "", most=STRIP_CHECKS).checks
+    checks = read_recent_figures(session, deployment_no, "", limit=STRIP_CHECKS).checks
     measured = read_measurements(session, checks[0].no) if checks else []
     chosen = metric or choose_metric(measured)
-    recent = read_recent_figures(session, deployment_no, chosen, most=STRIP_CHECKS)
+    recent = read_recent_figures(session, deployment_no, chosen, limit=STRIP_CHECKS)
     return build_forest(
         recent,
         measured,

@@ -24,6 +24,17 @@ _MIN_RATIO, _MAX_RATIO = 0.05, 20.0
 _ROUND_RATIOS = (0.5, 2.0, 0.2, 5.0, 0.1, 10.0, 0.3, 3.0, 0.7, 1.5, 0.6, 0.9, 1.1)
 """Ticks where limits leave room, those that matter most first."""
 
+MAX_TICKS = 8
+_MAX_NARROW_TICKS = 4
+"""Ticks that have a text on a narrow axis."""
+
+_STEPS_IN_HOURS = (1, 2, 3, 6, 12)
+_STEPS_IN_DAYS = (1, 2, 7, 14)
+_STEPS_IN_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 600, 1200, 12_000)
+_MONTH = timedelta(days=30)
+_SUNDAY_BEFORE = datetime(1969, 12, 28, tzinfo=UTC)
+"""Ticks of weeks are a day after it and after whole weeks from it, on Mondays."""
+
 
 @frozen
 class LogAxis:
@@ -63,13 +74,13 @@ def build_number_axis(metric: str, values: Iterable[float], limits: Iterable[flo
 
     Shares have 0 to 1; the axis of other metrics that are never below 0 begins at 0.
     """
-    row = CATALOGUE[metric]
-    levels = [*values, *(level for level in (*limits, row.ideal) if level is not None)]
+    measured = CATALOGUE[metric]
+    levels = [*values, *(level for level in (*limits, measured.ideal) if level is not None)]
     lowest = min(levels, default=0.0)
     highest = max(levels, default=1.0)
-    if row.lowest == 0 and row.highest == 1:
+    if measured.lowest == 0 and measured.highest == 1:
         low, high = 0.0, 1.0
-    elif row.lowest == 0:
+    elif measured.lowest == 0:
         low = 0.0
         high = (highest or 1.0) * _ROOM_FACTOR
     else:
@@ -90,7 +101,7 @@ class LevelAxis:
 
     @property
     def ticks(self) -> list[tuple[str, float]]:
-        """Texts, and places from 0 to 1."""
+        """Texts of the ticks, and their places from 0 to 1."""
         return [(self._write(level), self.axis.place(level)) for level in self.levels]
 
     def _write(self, level: float) -> str:
@@ -105,14 +116,13 @@ class LevelAxis:
 def choose_axis(
     metric: str, values: Iterable[float], limits: Iterable[float | None], *, distance: float
 ) -> LevelAxis:
-    """Axis and ticks: the ideal, the limits, and round numbers.
+    """Chooses an axis with ticks at the ideal, the limits, and round numbers.
 
-    Each tick is a share `distance` of the axis away from every other.
+    Each tick is at least a share `distance` of the axis away from every other.
     """
-    row = CATALOGUE[metric]
-    marks = [level for level in (row.ideal, *limits) if level is not None]
+    marks = [level for level in (CATALOGUE[metric].ideal, *limits) if level is not None]
     axis: Axis
-    if is_ratio(row):
+    if is_ratio(CATALOGUE[metric]):
         ratios = [level for level in (*values, *marks) if level > 0]
         axis = LogAxis(
             max(min(ratios, default=1 / 2) / _ROOM_FACTOR, _MIN_RATIO),
@@ -133,18 +143,9 @@ def choose_axis(
 
 
 def _choose_step(minimum: float) -> float:
+    """Chooses the smallest of 1, 2 and 5 times a power of ten that is not below `minimum`."""
     power = 10.0 ** math.floor(math.log10(minimum))
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= minimum * (1 - 1e-9))
-
-
-MAX_TICKS = 8
-_MAX_NARROW_TICKS = 4
-
-_STEPS_IN_HOURS = (1, 2, 3, 6, 12)
-_STEPS_IN_DAYS = (1, 2, 7, 14)
-_STEPS_IN_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 600, 1200, 12_000)
-_MONTH = timedelta(days=30)
-_SUNDAY_BEFORE = datetime(1969, 12, 28, tzinfo=UTC)
 
 
 @frozen
@@ -158,7 +159,7 @@ class TimeTick:
 
 
 def list_time_ticks(span: Span, zone: ZoneInfo) -> tuple[TimeTick, ...]:
-    """Lists even steps of the zone's clock; a time of less than two hours has start and end."""
+    """Lists ticks at even steps of the zone's clock; of less than two hours at start and end."""
     length = span.end - span.start
     hours = next((step for step in _STEPS_IN_HOURS if length <= step * HOUR * (MAX_TICKS - 1)), None)
     days = next((step for step in _STEPS_IN_DAYS if length <= step * DAY * (MAX_TICKS - 1)), None)

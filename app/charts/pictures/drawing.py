@@ -27,9 +27,13 @@ _FILE_LINE_CHARACTERS = 84
 _FONT_SIZE, _TITLE_SIZE = 12, 14
 _MAX_NAME_CHARACTERS = 60
 _DESCENT = 4
+"""Pixels from the base of a line of text to its bottom."""
+
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _END_SHARE = 0.05
+"""Share of an axis, from either end, on which a text is not in the middle of its tick."""
+
 _PIXELS_PER_INCH = 144
 """Two pixels for one of the chart."""
 
@@ -64,6 +68,11 @@ class ThemeLook:
     other: str
     font: str
     width: int | None = WIDTH
+
+    def shade(self, verdict: str | None) -> str:
+        shades = {"fair": self.fair, "unfair": self.unfair}
+        shades |= dict.fromkeys(("suspected", "unwatched"), self.suspected)
+        return shades.get(verdict or "", self.other)
 
 
 # The PDF writer, which also makes PNG, takes fonts by name only; the one before the last comes with it.
@@ -134,23 +143,24 @@ class Chart(NamedTuple):
 
 
 class Drawing:
-    """Chart that is filled from the top; `height` counts the filled pixels. The `gutter` at the left is for
-    numbers: their `x` is negative.
-    """
+    """Chart that is filled from the top to `height`; a `gutter` at the left has numbers, at negative `x`."""
 
-    def __init__(self, title: str, notes: str, look: ThemeLook, *, gutter: int = 0) -> None:
+    def __init__(
+        self, title: str, notes: str, look: ThemeLook, *, gutter: int = 0, has_heading: bool = True
+    ) -> None:
         self.title = title
         self.notes = notes
         self.look = look
         self.gutter = gutter
         self.height = 0.0
         self._parts: list[str] = []
-        if look.width is not None:
+        if has_heading and look.width is not None:
             self.write(title, size=_TITLE_SIZE, is_bold=True)
             self.write(notes, fill=look.muted)
             self.height += LINE_HEIGHT / 2
 
     def place(self, share: float) -> str:
+        """Places a share of the width: in a page per cent, in a file pixels."""
         return (
             f"{100 * share:.2f}%"
             if self.look.width is None
@@ -192,8 +202,9 @@ class Drawing:
         content = write_text(text.replace(_NO_BREAK_SPACE, " "))
         self.add(f'<text x="{x}" y="{y:g}" {look}{attributes}>{content}</text>')
 
-    def draw_ticks(self, marks: list[tuple[float, str, bool]]) -> None:
-        for share, text, is_spare in marks:
+    def draw_ticks(self, ticks: list[tuple[float, str, bool]]) -> None:
+        """Draws ticks at shares of the width; a spare one has no text where the chart is narrow."""
+        for share, text, is_spare in ticks:
             x = self.place(share)
             self.add(
                 f'<line x1="{x}" x2="{x}" y1="{self.height:g}" y2="{self.height + 4:g}" '
@@ -227,7 +238,7 @@ class Drawing:
 
 
 def choose_anchor(share: float) -> str:
-    """Anchor of a text at that share of an axis: near an end, a text in the middle would be cut."""
+    """Chooses the anchor of a text at that share of an axis: near an end, one in the middle would be cut."""
     if share < _END_SHARE:
         return "start"
     return "end" if share > 1 - _END_SHARE else "middle"

@@ -1,4 +1,4 @@
-"""Charts over time as SVG: files in UTC, one value a check or a period, and the rows that reports print."""
+"""Charts over time as SVG: of a series or of volumes, in UTC, and the rows that reports print."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -38,18 +38,23 @@ from .timeline_picture import (
 )
 
 MAX_ALERTS = 200
+"""Alerts that a chart marks, the newest."""
+
+GAP_HEIGHT = 5
+"""Pixels of the marks of checks without figures."""
 
 _PERIOD_LENGTHS = {Period.DAY: DAY, Period.WEEK: 7 * DAY, Period.MONTH: 30 * DAY}
 _GUTTER_PIXELS = 48
-GAP_HEIGHT = 5
 _MAX_TITLED_BARS = 100
 _MARGIN_SHARE = 0.015
+"""Share of the time by which an axis is longer at either end, so that a bar there is whole."""
+
 _UTC = ZoneInfo("UTC")
 
 
 @frozen_by_name
-class RowMarks:
-    """`outside` are tinted, `gaps` is a path at the bottom, the others are moments."""
+class ReportRowMarks:
+    """Marks of a report's row: `outside` is tinted, `gaps` is a path at the bottom, others are moments."""
 
     outside: Sequence[Span] = ()
     changes: Sequence[datetime] = ()
@@ -57,16 +62,16 @@ class RowMarks:
     gaps: str = ""
 
 
-def draw_row(picture: PanelPicture, axis: TimeAxis, marks: RowMarks) -> str:
-    """Its words are in the text next to it."""
-    drawing = _start_row()
+def draw_row(picture: PanelPicture, axis: TimeAxis, marks: ReportRowMarks) -> str:
+    """Draws one row of a report, without words: they are in the text next to it."""
+    drawing = _start_print_drawing()
     _draw_alerts(drawing, axis, [(moment, "") for moment in marks.alerts])
     top = drawing.height
     tint = "".join(
         draw_stretches([span.start], span.end - span.start, axis, height=picture.height)
         for span in marks.outside
     )
-    _draw_panel(drawing, picture, gaps=marks.gaps, tint=tint)
+    _add_panel(drawing, picture, gaps=marks.gaps, tint=tint)
     look = drawing.look
     rules = dict.fromkeys(marks.changes, f'stroke="{look.text}" stroke-dasharray="3 2"')
     rules |= {span.start: f'stroke="{look.unfair}"' for span in marks.outside}
@@ -77,81 +82,79 @@ def draw_row(picture: PanelPicture, axis: TimeAxis, marks: RowMarks) -> str:
 
 
 def draw_row_axis(axis: TimeAxis, zone: ZoneInfo) -> str:
-    drawing = _start_row()
+    drawing = _start_print_drawing()
     _draw_times(drawing, axis, None, zone)
     return drawing.finish("").svg
 
 
-def _start_row() -> Drawing:
-    drawing = Drawing("", "", LOOKS[Theme.PRINT], gutter=_GUTTER_PIXELS)
-    drawing.height = 0
-    return drawing
+def _start_print_drawing() -> Drawing:
+    return Drawing("", "", LOOKS[Theme.PRINT], gutter=_GUTTER_PIXELS, has_heading=False)
 
 
 def draw_series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = ()) -> Chart:
-    """A panel for each group; the axis has the time of points and alerts."""
-    marks = sorted(
-        (
-            alert
-            for alert in alerts
-            if alert.attribute == series.attribute and alert.is_about(series.metric, series.data)
-        ),
-        key=attrgetter("opened_at"),
-    )[-MAX_ALERTS:]
-    moments = [point.at for group in series.groups for point in group.points] + [
-        gap.at for gap in series.gaps
-    ]
-    shown = _find_span(moments, series.rollup, [mark.opened_at for mark in marks])
-    step = choose_picture_step(shown, MAX_STEPS) if series.rollup is None else HOUR
-    axis = build_axis(shown)
-    panels = [_build_panel(group, series, shown, step) for group in series.groups[:MAX_PANELS]]
+    """Draws a panel for each group, at most `MAX_PANELS`, and the newest `MAX_ALERTS` alerts."""
+    shown_alerts = _choose_alerts(alerts, series)
+    openings = [alert.opened_at for alert in shown_alerts]
+    moments = [point.at for group in series.groups for point in group.points]
+    moments += [gap.at for gap in series.gaps]
+    span = _find_span(moments, series.rollup, openings)
+    step = choose_picture_step(span, MAX_STEPS) if series.rollup is None else HOUR
+    axis = build_axis(span)
+    panels = [_build_panel(group, series, span, step) for group in series.groups[:MAX_PANELS]]
     levels = build_level_axis(series.metric, panels)
     pictures = [draw_panel(panel, series.metric, axis, levels) for panel in panels]
 
-    drawing = Drawing(
-        write_heading(series),
-        _write_notes(series, step, pictures, has_alerts=bool(marks)),
-        look,
-        gutter=_GUTTER_PIXELS,
-    )
-    titles = [f"{format_moment(mark.opened_at)}: {mark.sentence or mark.worst.rule_name}" for mark in marks]
-    _draw_alerts(drawing, axis, list(zip((mark.opened_at for mark in marks), titles, strict=True)))
+    notes = _write_notes(series, step, pictures, has_alerts=bool(shown_alerts))
+    drawing = Drawing(write_heading(series), notes, look, gutter=_GUTTER_PIXELS)
+    titles = [
+        f"{format_moment(alert.opened_at)}: {alert.sentence or alert.worst.rule_name}"
+        for alert in shown_alerts
+    ]
+    _draw_alerts(drawing, axis, list(zip(openings, titles, strict=True)))
     gaps = draw_stretches(
         sorted({find_step_start(gap.at, step) for gap in series.gaps}), step, axis, height=GAP_HEIGHT
     )
-    unit = _name_unit(series.rollup)
     sentences = []
     for panel, picture in zip(panels, pictures, strict=True):
-        text = say_panel(series.metric, panel, picture, unit)
+        figures = say_panel(series.metric, panel, picture, _name_unit(series.rollup))
         if not picture.places:
-            text += f": {panel.absence}"
+            figures += f": {panel.absence}"
         drawing.write(panel.name, is_bold=True)
-        drawing.write(text, fill=look.muted)
+        drawing.write(figures, fill=look.muted)
         drawing.height += 2
-        _draw_panel(drawing, picture, gaps=gaps, titles=_draw_titles(series, picture))
-        sentences.append(f"{panel.name}: {text}")
+        _add_panel(drawing, picture, gaps=gaps, titles=_draw_titles(series, picture))
+        sentences.append(f"{panel.name}: {figures}")
     if not panels:
         drawing.write("No measurements in this time.", fill=look.muted)
     _draw_times(drawing, axis, series.rollup)
-    return drawing.finish(_describe(series, sentences))
+    return drawing.finish(_describe_series(series, sentences))
+
+
+def _choose_alerts(alerts: Iterable[Alert], series: Series) -> list[Alert]:
+    of_series = [
+        alert
+        for alert in alerts
+        if alert.attribute == series.attribute and alert.is_about(series.metric, series.data)
+    ]
+    return sorted(of_series, key=attrgetter("opened_at"))[-MAX_ALERTS:]
 
 
 def draw_volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, rollup: Period | None = None) -> Chart:
-    shown = _find_span([volume.at for volume in volumes], rollup)
-    step = choose_picture_step(shown, MAX_STEPS) if rollup is None else _PERIOD_LENGTHS[rollup]
+    span = _find_span([volume.at for volume in volumes], rollup)
+    step = choose_picture_step(span, MAX_STEPS) if rollup is None else _PERIOD_LENGTHS[rollup]
     logged: Counter[datetime] = Counter()
     for volume in volumes:
         logged[volume.at if rollup else find_step_start(volume.at, step)] += volume.records
     highest = max(logged.values(), default=0)
     total = sum(logged.values())
-    per = count_step(max(step, HOUR)) if rollup is None else f"one {rollup.value}"
-    summary = f"{total:,} records, at most {highest:,} in {per}"
+    step_name = count_step(max(step, HOUR)) if rollup is None else f"one {rollup.value}"
+    summary = f"{total:,} records, at most {highest:,} in {step_name}"
 
     drawing = Drawing(
         "Records logged", "As the checks counted them. Time in UTC.", look, gutter=_GUTTER_PIXELS
     )
     if volumes:
-        axis = build_axis(shown)
+        axis = build_axis(span)
         steps = [
             CheckStep(start=start, failed=0, reason=None, topped_up=0, logged=count)
             for start, count in sorted(logged.items())
@@ -160,7 +163,7 @@ def draw_volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, rollup: Per
         drawing.height += 6
         _draw_levels(drawing, (LevelTick(f"{highest:,}", 0), LevelTick("0", VOLUME_HEIGHT)), VOLUME_HEIGHT)
         path = f'<path d="{draw_volume(steps, step, axis)}" fill="{look.link}" fill-opacity="0.8"/>'
-        drawing.add(_stretch(drawing, VOLUME_HEIGHT, path))
+        drawing.add(_frame_paths(drawing, VOLUME_HEIGHT, path))
         drawing.height += VOLUME_HEIGHT
         _draw_times(drawing, axis, rollup)
     else:
@@ -180,16 +183,18 @@ def format_moment(moment: datetime) -> str:
 
 
 def _find_span(moments: Sequence[datetime], rollup: Period | None, events: Sequence[datetime] = ()) -> Span:
-    """A check is about the hour before its point, a period about that after it."""
-    marked = moments or events or [ORIGIN]
+    """Finds the span of the checks or periods at these moments, and of the events.
+
+    A check is about the hour before its moment, a period about the time after it.
+    """
+    placed = moments or events or [ORIGIN]
     before, after = (HOUR, timedelta()) if rollup is None else (timedelta(), _PERIOD_LENGTHS[rollup])
-    return Span(start=min(marked) - before, end=max([max(marked) + after, *events]))
+    return Span(min([min(placed) - before, *events]), max([max(placed) + after, *events]))
 
 
 def build_axis(span: Span) -> TimeAxis:
-    """A little longer than the time, so that a bar at either end is whole."""
     margin = (span.end - span.start) * _MARGIN_SHARE
-    return TimeAxis(Span(start=span.start - margin, end=span.end + margin))
+    return TimeAxis(Span(span.start - margin, span.end + margin))
 
 
 def _build_panel(group: GroupSeries, series: Series, span: Span, step: timedelta) -> TimePanel:
@@ -212,12 +217,12 @@ def _find_middle(rollup: Period | None) -> timedelta:
 def _write_notes(
     series: Series, step: timedelta, pictures: Sequence[PanelPicture], *, has_alerts: bool
 ) -> str:
-    per = f"one bar a {_name_unit(series.rollup)}"
+    bars = f"one bar a {_name_unit(series.rollup)}"
     if step > HOUR:
-        per = f"each bar from the lowest to the highest check of {count_step(step)}"
+        bars = f"each bar from the lowest to the highest check of {count_step(step)}"
     notes = (
         (
-            f"{capitalise(DATA_WORDS[series.data])}; {per}, in the colour of the verdict. Grey: 95 % "
+            f"{capitalise(DATA_WORDS[series.data])}; {bars}, in the colour of the verdict. Grey: 95 % "
             "intervals; shaded: the fair range."
         ),
         "Hollow: carried forward." if any(picture.carried for picture in pictures) else "",
@@ -229,16 +234,16 @@ def _write_notes(
     return " ".join(filter(None, notes))
 
 
-def _describe(series: Series, sentences: Sequence[str]) -> str:
+def _describe_series(series: Series, sentences: Sequence[str]) -> str:
     points = sorted((point for group in series.groups for point in group.points), key=attrgetter("at"))
-    limits = [
-        pair
-        for pair, _ in groupby(points, key=attrgetter("lower_limit", "upper_limit"))
-        if pair != (None, None)
+    fair_ranges = [
+        limits
+        for limits, _ in groupby(points, key=attrgetter("lower_limit", "upper_limit"))
+        if limits != (None, None)
     ]
     description = (
         f"{write_heading(series)} on {DATA_WORDS[series.data]}",
-        f"fair range {', then '.join(map(write_limits, limits))}" if limits else "",
+        f"fair range {', then '.join(map(write_limits, fair_ranges))}" if fair_ranges else "",
         *sentences,
         f"{len(series.gaps):,} checks without figures" if series.gaps else "",
     )
@@ -266,24 +271,18 @@ def _name_unit(rollup: Period | None) -> str:
 def _draw_alerts(drawing: Drawing, axis: TimeAxis, alerts: Sequence[tuple[datetime, str]]) -> None:
     for moment, title in alerts:
         x = drawing.place(axis.percent(moment) / 100)
-        about = f"<title>{write_text(title)}</title>" if title else ""
+        title_element = f"<title>{write_text(title)}</title>" if title else ""
         drawing.add(
             f'<svg aria-hidden="true" x="{x}" y="{drawing.height:g}" width="1" height="10" '
-            f'overflow="visible"><path d="M-5 1H5L0 10z" fill="{drawing.look.unfair}">{about}</path></svg>'
+            f'overflow="visible"><path d="M-5 1H5L0 10z" fill="{drawing.look.unfair}">{title_element}</path></svg>'
         )
     drawing.height += 10 if alerts else 0
 
 
-def _draw_panel(
+def _add_panel(
     drawing: Drawing, picture: PanelPicture, *, gaps: str, tint: str = "", titles: str = ""
 ) -> None:
     look = drawing.look
-    shades = {
-        "fair": look.fair,
-        "unwatched": look.suspected,
-        "suspected": look.suspected,
-        "unfair": look.unfair,
-    }
     thin = 'fill="none" stroke-width="1.2" vector-effect="non-scaling-stroke"'
     shapes = [
         (tint, f'fill="{look.unfair}" fill-opacity="0.12"'),
@@ -295,22 +294,17 @@ def _draw_panel(
         (picture.hull, f'fill="{look.muted}" fill-opacity="0.22"'),
         (picture.limits, f'{thin} stroke="{look.text}" stroke-opacity="0.7" stroke-dasharray="4 4"'),
         (picture.line, f'{thin} stroke="{look.muted}"'),
-        *((path, f'fill="{shades.get(verdict, look.other)}"') for verdict, path in picture.bars),
+        *((path, f'fill="{look.shade(verdict)}"') for verdict, path in picture.bars),
         (picture.carried, f'fill="{look.surface}" stroke="{look.other}" vector-effect="non-scaling-stroke"'),
         (gaps, f'fill="{look.text}" transform="translate(0 {picture.height - GAP_HEIGHT:g})"'),
     ]
     _draw_levels(drawing, picture.ticks, picture.height)
-    drawing.add(
-        _stretch(
-            drawing,
-            picture.height,
-            "".join(f'<path d="{path}" {style}/>' for path, style in shapes if path) + titles,
-        )
-    )
+    paths = "".join(f'<path d="{path}" {style}/>' for path, style in shapes if path)
+    drawing.add(_frame_paths(drawing, picture.height, paths + titles))
     drawing.height += picture.height + LINE_HEIGHT / 2
 
 
-def _stretch(drawing: Drawing, height: float, content: str) -> str:
+def _frame_paths(drawing: Drawing, height: float, content: str) -> str:
     size = f'y="{drawing.height:g}" width="{drawing.place(1)}" height="{height:g}"'
     return (
         f'<svg aria-hidden="true" {size} viewBox="0 0 {WIDTH} {height:g}" '

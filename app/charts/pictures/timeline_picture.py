@@ -1,7 +1,6 @@
-"""Small pictures of groups over one time, as paths for page and report.
+"""Small pictures of groups over one time, as words and as paths for page and report.
 
-First the words of steps and panels, then the paths. Paths hold numbers only, so nothing needs escaping. A
-picture is 1,000 units wide, stretched to its place.
+Paths hold numbers only, so nothing needs escaping. A picture is 1,000 units wide, stretched to its place.
 """
 
 from collections import Counter
@@ -23,6 +22,21 @@ from ...statistics.measures.worst_group import add_mirror_limits
 from ...statistics.sentences.figure_sentences import count_digits, write_minus
 from ..timeline import TimePanel, TimeStep
 from .axes import Axis, choose_axis
+
+WIDTH = 1000
+HEIGHT = 88
+"""Units and pixels of a panel."""
+
+VOLUME_HEIGHT = 48
+_TEXT_HEIGHT = 12
+_MIN_BAR_HEIGHT = 6.0
+_ARROW_HEIGHT, _ARROW_WIDTH = 7.0, 5.0
+_MAX_BAR_WIDTH = 10.0
+_BAR_SHARE = 0.85
+"""Share of its step's width that a bar has."""
+
+_MAX_GAP_DISTANCES = 1.5
+"""Max distance between two steps that a line connects, in usual distances; beyond it is a gap."""
 
 _MIN_DIGITS = 2
 
@@ -59,8 +73,8 @@ def write_value(metric: str, value: float, limits: Limits = (None, None)) -> str
     """Writes a value with digits that show it on its side of the limits; a share is in per cent."""
     match CATALOGUE[metric].measure:
         case RateFigure():
-            marks = [None if mark is None else 100 * mark for mark in (*limits, CATALOGUE[metric].ideal)]
-            return f"{100 * value:.{count_digits(100 * value, marks, 1)}f} %"
+            levels = [None if level is None else 100 * level for level in (*limits, CATALOGUE[metric].ideal)]
+            return f"{100 * value:.{count_digits(100 * value, levels, 1)}f} %"
         case CountFigure():
             return f"{value:,.0f}"
         case _:
@@ -83,24 +97,9 @@ def name_step(step: timedelta) -> str:
 
 
 def count_step(step: timedelta) -> str:
+    """Counts the units of a step: `one hour`, `6 hours`."""
     name = name_step(step)
     return name if name[0].isdigit() else f"one {name}"
-
-
-WIDTH = 1000
-HEIGHT = 88
-"""Units and pixels of a panel."""
-
-VOLUME_HEIGHT = 48
-
-_TEXT_HEIGHT = 12
-
-_MIN_BAR_HEIGHT = 6.0
-_ARROW_HEIGHT, _ARROW_WIDTH = 7.0, 5.0
-_MAX_BAR_WIDTH = 10.0
-_BAR_SHARE = 0.85
-_MAX_GAP_DISTANCES = 1.5
-"""Max distance between two steps that a line connects, in usual distances; beyond it is a gap."""
 
 
 @frozen
@@ -110,6 +109,8 @@ class LevelTick:
 
 
 class Bar(NamedTuple):
+    """Box of a step; `x` is its middle, `y` its top."""
+
     x: float
     width: float
     y: float
@@ -119,8 +120,7 @@ class Bar(NamedTuple):
 
 @frozen_by_name
 class PanelPicture:
-    """Paths of a panel. `bars` are by verdict, the least serious first; `carried` are steps of figures
-    carried forward only.
+    """Paths of a panel: `bars` by verdict, the least serious first, and `carried` where nothing was measured.
 
     `band` is the fair range, `limits` its ends that are set, `hull` the 95 % intervals, `earlier` the time
     compared with. `equal` is the height of the ideal, None off the axis. `places` are the bars, oldest first;
@@ -197,22 +197,21 @@ def build_level_axis(metric: str, panels: Sequence[TimePanel], *, height: float 
 def draw_panel(
     panel: TimePanel, metric: str, time: TimeAxis, levels: UprightAxis, *, shift: timedelta = timedelta()
 ) -> PanelPicture:
-    """`shift` is added to the times of earlier steps."""
+    """Draws the steps of a panel; `shift` is added to the times of its earlier steps."""
     bars = _place_bars(panel.steps, time, levels)
     paths: dict[Verdict | None, list[str]] = {}
     carried = []
     beyond = 0
     for bar in bars:
-        over = _reaches_beyond(bar.step.highest, 1, levels.values)
-        under = _reaches_beyond(bar.step.lowest, 0, levels.values)
-        beyond += over or under
-        path = _draw_bar(bar, levels, over=over, under=under)
+        is_over = _reaches_beyond(bar.step.highest, 1, levels.values)
+        is_under = _reaches_beyond(bar.step.lowest, 0, levels.values)
+        beyond += is_over or is_under
+        path = _draw_bar(bar, levels, is_over=is_over, is_under=is_under)
         if bar.step.figures:
             paths.setdefault(bar.step.gravest, []).append(path)
         else:
             carried.append(path)
-    ideal = CATALOGUE[metric].ideal
-    earlier_time = TimeAxis(Span(start=time.span.start - shift, end=time.span.end - shift))
+    earlier_time = TimeAxis(Span(time.span.start - shift, time.span.end - shift))
     earlier_bars = _place_bars(panel.earlier, earlier_time, levels)
     segments = _divide_bars(bars)
     line = ""
@@ -220,7 +219,9 @@ def draw_panel(
         line = "".join(
             _draw_line([(bar.x, bar.y + bar.height / 2) for bar in segment]) for segment in segments
         )
-    has_ideal = ideal is not None and levels.values.holds(ideal)
+    ideal = CATALOGUE[metric].ideal
+    if ideal is not None and not levels.values.holds(ideal):
+        ideal = None
     return PanelPicture(
         height=levels.height,
         band=_draw_band(panel.steps, metric, time, levels),
@@ -236,7 +237,7 @@ def draw_panel(
             + _draw_line([(bar.x, bar.y + bar.height) for bar in segment])
             for segment in _divide_bars(earlier_bars)
         ),
-        equal=round(levels.place_from_top(ideal), 1) if ideal is not None and has_ideal else None,
+        equal=None if ideal is None else round(levels.place_from_top(ideal), 1),
         ticks=levels.ticks,
         places=tuple(bars),
         beyond=beyond,
@@ -313,7 +314,7 @@ def _reaches_beyond(value: float | None, end: int, axis: Axis) -> bool:
     return value is not None and not axis.holds(value) and axis.place(value) == end
 
 
-def _draw_bar(bar: Bar, levels: UprightAxis, *, over: bool, under: bool) -> str:
+def _draw_bar(bar: Bar, levels: UprightAxis, *, is_over: bool, is_under: bool) -> str:
     """Draws a box with arrows at the ends it reaches beyond; only the arrow if none of it is on the axis."""
     left = bar.x - _ARROW_WIDTH
     right = bar.x + _ARROW_WIDTH
@@ -322,11 +323,13 @@ def _draw_bar(bar: Bar, levels: UprightAxis, *, over: bool, under: bool) -> str:
         end is not None and levels.values.holds(end) for end in (bar.step.lowest, bar.step.highest)
     )
     path = (
-        draw_box(bar.x - bar.width / 2, bar.y, bar.width, bar.height) if is_on_axis or over == under else ""
+        draw_box(bar.x - bar.width / 2, bar.y, bar.width, bar.height)
+        if is_on_axis or is_over == is_under
+        else ""
     )
-    if over:
+    if is_over:
         path += f"M{left:.1f} {_ARROW_HEIGHT:g}L{bar.x:.1f} 0L{right:.1f} {_ARROW_HEIGHT:g}z"
-    if under:
+    if is_under:
         path += (
             f"M{left:.1f} {foot - _ARROW_HEIGHT:g}L{bar.x:.1f} {foot:g}L{right:.1f} {foot - _ARROW_HEIGHT:g}z"
         )

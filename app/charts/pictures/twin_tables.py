@@ -12,12 +12,19 @@ from .drawing import LINE_HEIGHT, Chart, Drawing, ThemeLook, clip_name, write_te
 
 Cell = str | int | float | bool | datetime | None
 
+MAX_BARS = 60
 
-@frozen
-class Twin:
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+VIEW_TITLES = {
+    ViewKind.OPENSCALE: "records and copies, as OpenScale counts",
+    ViewKind.AS_LOGGED: "logged records",
+    ViewKind.TRAINING: "training data",
+    ViewKind.MITIGATED: "before and after mitigation",
+}
 
+_BAR_HEIGHT, _BAR_GAP = 13, 4
+"""In pixels."""
+
+_SHARE_TICKS = [(share, f"{100 * share:.0f} %", False) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
 
 _POINT_COLUMNS = (
     "value",
@@ -57,30 +64,26 @@ _RANGE_COLUMNS = (
 )
 
 
+@frozen
+class Twin:
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
 def tabulate_series(series: Series) -> Twin:
     rollup = series.rollup and series.rollup.value
     subject = (series.metric, series.data.value, series.attribute)
-    rows: list[tuple[datetime, tuple[Cell, ...]]] = []
+    rows: list[tuple[Cell, ...]] = []
     for group in series.groups:
         for point in group.points:
             figures = (*subject, group.scope.value, group.group, *attrgetter(*_POINT_COLUMNS)(point))
-            rows.append(
-                (
-                    point.at,
-                    (
-                        *figures,
-                        rollup,
-                        point.check_id,
-                        find_disadvantaged_at(series, point),
-                        point.definition,
-                    ),
-                )
-            )
+            disadvantaged = find_disadvantaged_at(series, point)
+            rows.append((point.at, *figures, rollup, point.check_id, disadvantaged, point.definition))
     for gap in series.gaps:
         reason = f"check {gap.state.value}: {gap.reason or ''}"
-        rows.append((gap.at, (*subject, *[None] * 7, reason, None, None, None, rollup, None, None)))
-    # What follows the time may be None, which has no order.
-    return Twin(_SERIES_COLUMNS, tuple((at, *row) for at, row in sorted(rows, key=itemgetter(0))))
+        rows.append((gap.at, *subject, *[None] * 7, reason, None, None, None, rollup, None, None))
+    # Cells after the time may be None, which has no order.
+    return Twin(_SERIES_COLUMNS, tuple(sorted(rows, key=itemgetter(0))))
 
 
 def tabulate_volume(volumes: Sequence[Volume]) -> Twin:
@@ -91,7 +94,7 @@ def tabulate_volume(volumes: Sequence[Volume]) -> Twin:
 
 
 def tabulate_shares(view: AttributeView) -> Twin:
-    """Makes one row a group, or two where it has an after; the roles as a whole come last."""
+    """Makes a row for each group, two if it is mitigated; both roles as a whole come last."""
     equality = None if view.perfect_equality is None else view.perfect_equality.value
     rows: list[tuple[Cell, ...]] = []
     for group in (*view.groups, *view.pooled):
@@ -111,19 +114,6 @@ def tabulate_ranges(view: AttributeView) -> Twin:
         for sub_range in group.sub_ranges
     )
     return Twin(("attribute", "group", "role", "sub_range", *_RANGE_COLUMNS), rows)
-
-
-MAX_BARS = 60
-
-VIEW_TITLES = {
-    ViewKind.OPENSCALE: "records and copies, as OpenScale counts",
-    ViewKind.AS_LOGGED: "logged records",
-    ViewKind.TRAINING: "training data",
-    ViewKind.MITIGATED: "before and after mitigation",
-}
-
-_BAR_HEIGHT, _BAR_GAP = 13, 4
-_TICKS = [(share, f"{100 * share:.0f} %", False) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
 
 
 @frozen
@@ -204,7 +194,7 @@ def _draw_rates(
             drawing.add(f'{line} stroke="{look.unfair}" stroke-width="2" stroke-dasharray="4 2"/>')
         drawing.height += LINE_HEIGHT / 2
     if rows:
-        drawing.draw_ticks(_TICKS)
+        drawing.draw_ticks(_SHARE_TICKS)
     else:
         drawing.write("There are no groups to show.", fill=look.muted)
     figures = "; ".join(", ".join(row.words) for row in rows[:MAX_BARS]) or "no group"

@@ -16,7 +16,7 @@ class Advice:
     next_step: str | None
 
 
-_TEXTS = {
+_TEMPLATES = {
     Cause.NO_MONITOR: (
         "",
         "Set a fairness monitor: which outcomes are favourable, and which groups are compared.",
@@ -139,16 +139,20 @@ _TEXTS = {
 
 
 def write_advice(facts: CauseFacts) -> Advice:
-    texts = _TEXTS[facts.cause]
+    templates = _TEMPLATES[facts.cause]
     # A fair state needs no words: the usual case of hundreds of deployments.
-    if not any(texts):
+    if not any(templates):
         return Advice(cause=facts.cause, reason=None, next_step=None)
     phrases = _list_phrases(facts)
     if facts.compared:
         phrases |= _list_group_phrases(facts, facts.compared)
     # An empty phrase leaves two spaces: joining the words again removes them.
-    reason, next_step = (" ".join(text.format_map(phrases).split()) or None for text in texts)
+    reason, next_step = (" ".join(template.format_map(phrases).split()) or None for template in templates)
     return Advice(cause=facts.cause, reason=reason, next_step=next_step)
+
+
+def advise_on_check(check: CheckRun, outlook: Outlook) -> Advice:
+    return write_advice(explain_check(check, outlook))
 
 
 def _list_phrases(facts: CauseFacts) -> dict[str, str]:
@@ -232,12 +236,9 @@ def _describe_next_check(outlook: Outlook) -> str:
 
 
 def count_records(number: int | None, noun: str = "record") -> str:
+    """Says `1,200 records`; of an unknown number `too few records`."""
     return f"too few {noun}s" if number is None else f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _format_moment(at: datetime | None) -> str:
     return "a time that is not known" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def advise_on_check(check: CheckRun, outlook: Outlook) -> Advice:
-    return write_advice(explain_check(check, outlook))

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR, floor_to_hour
-from ...base.values import frozen_by_name
+from ...base.values import frozen, frozen_by_name
 from ...database.engine import current_time
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import CheckRun, CheckState, Failure, WindowCounts
@@ -66,8 +66,6 @@ _CAUSE_OF_FAILURE = {
     Failure.TIMED_OUT: Cause.TIMED_OUT,
     Failure.OTHER: Cause.CHECK_FAILED,
 }
-
-
 _CAUSE_OF_STATE = {
     None: Cause.CHECK_DUE,
     CheckState.QUEUED: Cause.CHECK_QUEUED,
@@ -78,9 +76,7 @@ _CAUSE_OF_WORKERS = {WorkerState.SILENT: Cause.WORKER_SILENT, WorkerState.NEVER_
 
 @frozen_by_name
 class Outlook:
-    """Checks that are to come. `due_at` is None where the schedule is off or follows the files; `under_way`
-    is `queued`, `running` or None.
-    """
+    """Checks to come. `due_at` None: the schedule is off or follows files; `under_way`: queued or running."""
 
     workers: WorkersSeen
     due_at: datetime | None = None
@@ -88,7 +84,7 @@ class Outlook:
     under_way: CheckState | None = None
 
 
-@frozen_by_name
+@frozen
 class CauseFacts:
     """Cause of a state, with the facts that its sentences name; None is a fact that does not belong to it.
 
@@ -113,7 +109,7 @@ class CauseFacts:
 
 
 def compute_next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
-    """Full hour, or midnight (UTC), at which the next check is queued; None if no time is known."""
+    """Computes the full hour, or midnight (UTC), after which the next check is queued; None if not known."""
     end = floor_to_hour(now - QUEUED_AFTER).astimezone(UTC) + HOUR
     match schedule:
         case Schedule.HOURLY:
@@ -136,28 +132,26 @@ def build_outlook(
 
 
 def explain_first_check(entry: OverviewEntry, outlook: Outlook) -> CauseFacts:
-    return CauseFacts(
-        cause=_find_wait_cause(outlook) if entry.newest_record_at else Cause.NO_RECORDS, outlook=outlook
-    )
+    return CauseFacts(_find_wait_cause(outlook) if entry.newest_record_at else Cause.NO_RECORDS, outlook)
 
 
 def explain_stale_figures(entry: OverviewEntry, success: Success, outlook: Outlook) -> CauseFacts:
     newest = entry.newest_record_at
-    nothing_came = newest is None or newest < success.measured_at
-    cause = Cause.RECORDS_STOPPED if nothing_came else _find_wait_cause(outlook)
+    has_stopped = newest is None or newest < success.measured_at
+    cause = Cause.RECORDS_STOPPED if has_stopped else _find_wait_cause(outlook)
     return CauseFacts(
-        cause=cause,
-        outlook=outlook,
+        cause,
+        outlook,
         newest_record_at=newest or success.measured_at,
         measured_at=success.measured_at,
     )
 
 
 def explain_ended_check(check: EndedCheck, outlook: Outlook) -> CauseFacts:
-    is_short = check.state is CheckState.INSUFFICIENT_DATA
+    has_too_few = check.state is CheckState.INSUFFICIENT_DATA
     return CauseFacts(
-        cause=Cause.TOO_FEW_RECORDS if is_short else _CAUSE_OF_FAILURE[check.failure or Failure.OTHER],
-        outlook=outlook,
+        Cause.TOO_FEW_RECORDS if has_too_few else _CAUSE_OF_FAILURE[check.failure or Failure.OTHER],
+        outlook,
         stated_reason=check.reason,
         retry_at=check.next_attempt_at,
         records=check.counts.records,
@@ -169,9 +163,9 @@ def explain_ended_check(check: EndedCheck, outlook: Outlook) -> CauseFacts:
 def explain_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -> CauseFacts:
     counts = success.counts
     if counts.records and counts.unclassified == counts.records:
-        return CauseFacts(cause=Cause.ALL_UNCLASSIFIED, outlook=outlook, records=counts.records)
+        return CauseFacts(Cause.ALL_UNCLASSIFIED, outlook, records=counts.records)
     if figure is None or figure.verdict is None:
-        return CauseFacts(cause=Cause.NO_LIMITS, outlook=outlook)
+        return CauseFacts(Cause.NO_LIMITS, outlook)
     compared = figure.compared
     if figure.verdict == Verdict.UNDECIDED:
         cause = Cause.INTERVAL_OUTSIDE
@@ -184,8 +178,8 @@ def explain_figures(figure: GroupFigure | None, success: Success, outlook: Outlo
     else:
         cause = Cause.NOT_COMPUTABLE
     return CauseFacts(
-        cause=cause,
-        outlook=outlook,
+        cause,
+        outlook,
         attribute=figure.attribute,
         group=figure.group,
         compared=compared,
@@ -202,7 +196,7 @@ def explain_check(check: CheckRun, outlook: Outlook) -> CauseFacts:
         case CheckState.SUCCEEDED if check.failure is None:
             misspelled: Any = (check.window or {}).get(MISSPELLED)
             cause = Cause.GROUP_MISSPELLED if misspelled else Cause.MEASURED
-            stated_reason = misspelled and f"{'; '.join(misspelled)}."
+            stated_reason = f"{'; '.join(misspelled)}." if misspelled else None
         case CheckState.INSUFFICIENT_DATA:
             cause = Cause.TOO_FEW_RECORDS
         case CheckState.CANCELLED:
@@ -211,8 +205,8 @@ def explain_check(check: CheckRun, outlook: Outlook) -> CauseFacts:
             cause = _CAUSE_OF_FAILURE[check.failure or Failure.OTHER]
     counts = WindowCounts.of(check.window)
     return CauseFacts(
-        cause=cause,
-        outlook=outlook,
+        cause,
+        outlook,
         is_of_check=True,
         stated_reason=stated_reason,
         retry_at=check.next_attempt_at,

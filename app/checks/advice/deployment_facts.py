@@ -1,5 +1,6 @@
-"""Facts from which the state of a deployment follows. They are structs, which are made twice as fast as
-dataclasses: an overview makes hundreds.
+"""Facts from which the state of a deployment follows.
+
+Most are structs, made twice as fast as dataclasses: an overview makes hundreds.
 """
 
 from datetime import datetime
@@ -78,9 +79,7 @@ class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComparedGroups(msgspec.Struct, frozen=True, kw_only=True):
-    """Both sides of a figure: the reference's label, and numbers of records; those of the reference with a
-    favourable outcome in `reference_favourable`.
-    """
+    """Both sides of a figure: the reference's label, and numbers of records, its favourable ones too."""
 
     reference: str | None
     monitored_records: int | None

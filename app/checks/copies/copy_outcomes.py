@@ -42,29 +42,28 @@ class CopyTarget:
     donors: GroupDonors | None = None
 
     @property
-    def text(self) -> str:
-        """Key of stored answers: a value's canonical text, or `[lo, hi]`; JSON with features where donors set
-        them.
-        """
+    def key_text(self) -> str:
+        """Text of the value in keys of stored answers; with donors JSON, with the features that they set."""
         if self.donors is None:
-            return self._group
+            return self._value_text
         return json.dumps(
-            {"target": self._group, "features": self.donors.features, "donors": self.donors.digest},
+            {"target": self._value_text, "features": self.donors.features, "donors": self.donors.digest},
             ensure_ascii=False,
         )
 
     @property
-    def _group(self) -> str:
+    def _value_text(self) -> str:
         return json.dumps(self.value) if isinstance(self.value, Range) else canonical(self.value)
 
     def draw_changes(self, record_id: str, draw: int) -> Mapping[str, Scalar | None]:
+        """Draws the new values of a copy by column, the same ones for the same arguments."""
         name = self.column.name
         value = self.value
         if not name:
             return {}
         if self.donors:
             return self.donors.choose(
-                draw_uniform(json.dumps([self.seed, record_id, name, self._group, draw]))
+                draw_uniform(json.dumps([self.seed, record_id, name, self._value_text, draw]))
             )
         if not isinstance(value, Range):
             return {name: convert_to_type(value, self.column.type)}
@@ -95,10 +94,10 @@ def build_copy_target(
 
 
 def mark_needed_copies(grouping: Grouping, outcomes: IntArray) -> BoolArray:
-    """Mask [records, groups].
+    """Marks [records, groups] the groups that each record is copied into.
 
-    Monitored records once per reference value, reference records once per monitored value; others take no
-    part in any rate.
+    A monitored record is copied into each reference group, a reference record into each monitored one; others
+    take no part in any rate.
     """
     monitored = grouping.mark_monitored()
     takes_part = (grouping.codes >= 0) & (outcomes != Outcome.UNCLASSIFIED)
@@ -110,7 +109,7 @@ def mark_needed_copies(grouping: Grouping, outcomes: IntArray) -> BoolArray:
 
 
 def draw_uniform(key: str) -> float:
-    """Number in [0, 1) that depends on `key` alone."""
+    """Draws a number in [0, 1) that depends on `key` alone."""
     digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
     # 53 bits are the precision of a float; one more could round up to 1.
     return (int.from_bytes(digest, "big") >> 11) / 2**53
@@ -118,8 +117,7 @@ def draw_uniform(key: str) -> float:
 
 @frozen_arrays
 class TargetAnswers:
-    """Answers to copies of the target at position `target`: positions of the records, outcomes and
-    probabilities as JSON texts.
+    """Answers to copies into the target of that position, as JSON texts; `records` are positions.
 
     `are_new`: the model gave the answers in this check.
     """
@@ -155,15 +153,6 @@ class CopyOutcomes:
             np.zeros(self.needed.shape, dtype=np.int64) for _ in range(3)
         )
 
-    def add(self, target: int, records: IntArray, outcomes: IntArray) -> None:
-        # A record with several copies comes several times: a plain `+=` would count it once.
-        np.add.at(self.answered[:, target], records, 1)
-        np.add.at(self.classified[:, target], records, outcomes != Outcome.UNCLASSIFIED)
-        np.add.at(self.favourable[:, target], records, outcomes == Outcome.FAVOURABLE)
-
-    def keeps_answers(self, target: int) -> bool:
-        return self.grouping.groups[target].role == "reference"
-
     @property
     def not_scored(self) -> BoolArray:
         return np.asarray(self.refused.any(axis=1), dtype=np.bool_)
@@ -176,18 +165,6 @@ class CopyOutcomes:
         """
         return np.where(self.not_scored, NEITHER, self.grouping.codes)
 
-    def leave_out_refused(self) -> None:
-        """Call it once all answers are there."""
-        self.classified[self.not_scored] = 0
-        self.favourable[self.not_scored] = 0
-
-    def list_missing(self) -> list[tuple[int, IntArray]]:
-        unscored = [
-            (position, np.flatnonzero(self.needed[:, position] & (self.answered[:, position] < target.draws)))
-            for position, target in enumerate(self.targets)
-        ]
-        return [(position, records) for position, records in unscored if len(records)]
-
     @property
     def copy_counts(self) -> IntArray:
         return self.needed.astype(np.int64) @ np.array(
@@ -197,6 +174,28 @@ class CopyOutcomes:
     @property
     def missing_count(self) -> int:
         return sum(len(records) * self.targets[target].draws for target, records in self.list_missing())
+
+    def add(self, target: int, records: IntArray, outcomes: IntArray) -> None:
+        # A record with several copies comes several times: a plain `+=` would count it once.
+        np.add.at(self.answered[:, target], records, 1)
+        np.add.at(self.classified[:, target], records, outcomes != Outcome.UNCLASSIFIED)
+        np.add.at(self.favourable[:, target], records, outcomes == Outcome.FAVOURABLE)
+
+    def keeps_answers(self, target: int) -> bool:
+        return self.grouping.groups[target].role == "reference"
+
+    def leave_out_refused(self) -> None:
+        """Takes records that are `not_scored` out of the counts, once all answers are there."""
+        self.classified[self.not_scored] = 0
+        self.favourable[self.not_scored] = 0
+
+    def list_missing(self) -> list[tuple[int, IntArray]]:
+        """Lists the targets that lack answers, by position, with the positions of the records."""
+        unscored = [
+            (position, np.flatnonzero(self.needed[:, position] & (self.answered[:, position] < target.draws)))
+            for position, target in enumerate(self.targets)
+        ]
+        return [(position, records) for position, records in unscored if len(records)]
 
 
 def plan_copies(
@@ -239,6 +238,7 @@ def plan_copies(
 def fill_stored(
     copies: CopyOutcomes, target: int, stored: pa.Table, *, record_nos: IntArray, rule: OutcomeRule
 ) -> None:
+    """Adds stored answers to the copies; `record_nos` are the numbers of the window's records."""
     order = np.argsort(record_nos)
     stored_nos = stored["record_no"].to_numpy()
     ranks = np.searchsorted(record_nos, stored_nos, sorter=order)
@@ -268,5 +268,5 @@ def encode_probability(answer: Prediction) -> str | None:
 
 def make_target_key(target: CopyTarget, *, model_revision: str, schema_version: int) -> TargetKey:
     return TargetKey(
-        model_revision, schema_version, target.column.name, target.text, target.draws, target.seed
+        model_revision, schema_version, target.column.name, target.key_text, target.draws, target.seed
     )

@@ -1,23 +1,25 @@
 """Records that the model refused to score: the reasons, and what figures lack because of them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
+from ...base.strict_json import JsonObject
 from ...base.values import frozen
 from ...calls.scoring.scoring_client import Refusal
 from ...domain.check import DataSet, Measurement
 from ...domain.deployment import Column, FieldType
+from .copy_outcomes import CopyOutcomes
 
 MAX_REASONS = 10
+"""Reasons that a window lists, the most frequent."""
 
 RECORDS_NOT_SCORED = "records_not_scored"
 LABELS_NOT_SCORED = "labels_not_scored"
 NOT_SCORED_BECAUSE = "not_scored_because"
 """Members of a window: refused records by attribute, number of refused labelled records, and the reasons."""
 
-_COPIED_DATA = frozenset({DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED})
+_DATA_WITH_COPIES = frozenset({DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED})
 
 
 @frozen
@@ -28,25 +30,25 @@ class RefusedRecord:
     refusal: Refusal
 
 
-def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) -> list[dict[str, Any]]:
-    """Most frequent reason first; a record counts once for each reason.
+def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) -> list[JsonObject]:
+    """Lists the reasons, the most frequent first; a record counts once for each reason.
 
     A reason has its columns (none: the answer names none), half a sentence, and the number of records.
     """
-    records: dict[tuple[str, ...], set[int | str]] = {}
+    ids_by_columns: dict[tuple[str, ...], set[int | str]] = {}
     examples: dict[tuple[str, ...], Refusal] = {}
-    named: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
+    columns_by_refusal: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
     for refused_record in refused:
         refusal = refused_record.refusal
         refusal_key = (id(refusal.error), refusal.nulls)
-        if refusal_key not in named:
-            named[refusal_key] = _find_columns(refusal, columns)
-        names = named[refusal_key]
-        records.setdefault(names, set()).add(refused_record.record)
+        if refusal_key not in columns_by_refusal:
+            columns_by_refusal[refusal_key] = _find_columns(refusal, columns)
+        names = columns_by_refusal[refusal_key]
+        ids_by_columns.setdefault(names, set()).add(refused_record.record)
         examples.setdefault(names, refusal)
     types = {column.name: column.type for column in columns}
-    reasons: list[dict[str, Any]] = []
-    for names, ids in records.items():
+    reasons: list[JsonObject] = []
+    for names, ids in ids_by_columns.items():
         reason = str(examples[names].error)
         if examples[names].nulls:
             reason = "null in " + " and ".join(f"the {types[name].value} column '{name}'" for name in names)
@@ -54,9 +56,24 @@ def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) ->
     return sorted(reasons, key=lambda reason: (-reason["records"], reason["columns"]))[:MAX_REASONS]
 
 
-def explain_not_scored(
-    measurements: Iterable[Measurement], window: Mapping[str, Any]
-) -> Iterator[Measurement]:
+def describe_not_scored(
+    columns: Sequence[Column],
+    copies: Sequence[CopyOutcomes],
+    refused: Sequence[RefusedRecord],
+    refused_labels: Sequence[RefusedRecord],
+) -> JsonObject:
+    if not refused and not refused_labels:
+        return {}
+    return {
+        RECORDS_NOT_SCORED: {
+            outcomes.grouping.column.name: int(outcomes.not_scored.sum()) for outcomes in copies
+        },
+        LABELS_NOT_SCORED: len(refused_labels),
+        NOT_SCORED_BECAUSE: list_reasons([*refused, *refused_labels], columns),
+    }
+
+
+def explain_not_scored(measurements: Iterable[Measurement], window: JsonObject) -> Iterator[Measurement]:
     """Adds to each figure the number of refused records that it lacks; to a reason for no value, also why."""
     because = "; ".join(str(reason["reason"]) for reason in window.get(NOT_SCORED_BECAUSE, ()))
     for measurement in measurements:
@@ -64,18 +81,18 @@ def explain_not_scored(
         records = 0
         if measurement.data is DataSet.LABELLED:
             records = int(window.get(LABELS_NOT_SCORED, 0))
-        elif measurement.data in _COPIED_DATA:
+        elif measurement.data in _DATA_WITH_COPIES:
             records = int(window.get(RECORDS_NOT_SCORED, {}).get(measurement.attribute, 0))
         if records:
             details = replace(measurement.details, records_not_scored=records)
-            count = (
+            not_scored = (
                 f"{records:,} {'record was' if records == 1 else 'records were'} not scored, because "
                 "the model gave no usable answer to"
             )
             reason = (
                 None
                 if measurement.reason is None
-                else f"{measurement.reason}; {count} {'it' if records == 1 else 'them'}: {because}"
+                else f"{measurement.reason}; {not_scored} {'it' if records == 1 else 'them'}: {because}"
             )
             yield replace(measurement, details=details, reason=reason)
         else:
@@ -83,9 +100,7 @@ def explain_not_scored(
 
 
 def _find_columns(refusal: Refusal, columns: Sequence[Column]) -> tuple[str, ...]:
-    """Finds the columns that a refusal is about: of the nulls those that the answer names, else those in
-    integer columns, else all.
-    """
+    """Finds the columns of a refusal: of nulls those that the answer names, else integer ones, else all."""
     quoted = [
         column.name
         for column in columns

@@ -30,9 +30,10 @@ COPIES_PER_REPEAT = 20
 """A check repeats one record for so many copies that it asks about."""
 
 MAX_REPEATS = 20
-"""Max repeats of one record; of a check, too, after `ENOUGH_EQUAL_CHECKS` in a row without a difference."""
+"""Max repeats of one record; of a check, too, after `ENOUGH_EQUAL_CHECKS`."""
 
 ENOUGH_EQUAL_CHECKS = 3
+"""Checks in a row without a difference after which a model counts as repeating its answers."""
 
 Repeats = Mapping[str, Sequence[float]]
 """Six numbers by group label. The first three count records asked again, and those that noise alone is
@@ -40,13 +41,11 @@ expected to gain and to lose; the last three are the same of all records, as if 
 the group's. The label "" is that of all groups together.
 """
 
-NO_REPEATS = (0,) * 6
+_NO_REPEATS = (0,) * 6
 
 
 def plan_repeats(grouping: Grouping, copies: Sequence[CopyOutcomes]) -> CopyOutcomes:
-    """Plans unchanged copies of each copied record, as many as a record has of one attribute at most: a flip
-    is any copy with another outcome, so more copies flip more often.
-    """
+    """Plans unchanged copies of each record, as many as of any attribute: more copies flip more often."""
     most_copies = np.max([0 * grouping.codes, *(outcomes.copy_counts for outcomes in copies)], axis=0)
     draws = min(int(most_copies.max(initial=1)), MAX_REPEATS)
     target = CopyTarget(replace(grouping.column, name=""), "", draws, 0)
@@ -54,7 +53,7 @@ def plan_repeats(grouping: Grouping, copies: Sequence[CopyOutcomes]) -> CopyOutc
 
 
 def draw_repeats(repeats: CopyOutcomes, copies: Sequence[CopyOutcomes], subject: Subject) -> None:
-    """Limits them to answered ones, and to records drawn at random."""
+    """Limits the repeats to answered ones, and to those of records drawn at random."""
     limit = sum(outcomes.missing_count for outcomes in copies) // COPIES_PER_REPEAT
     if subject.equal_checks >= ENOUGH_EQUAL_CHECKS:
         limit = min(limit, MAX_REPEATS)
@@ -66,6 +65,7 @@ def draw_repeats(repeats: CopyOutcomes, copies: Sequence[CopyOutcomes], subject:
 
 
 def describe_repeats(repeats: CopyOutcomes, outcomes: IntArray, equal_checks: int) -> dict[str, object]:
+    """Describes the repeats as members of a window; `equal_checks` is the number before this check."""
     answers = repeats.classified[:, 0]
     repeated = int((answers > 0).sum())
     differ = int((repeats.favourable[:, 0] != answers * outcomes).sum())
@@ -107,7 +107,7 @@ def subtract_repeats(result: Measured, data: DataSet, repeats: Repeats) -> Measu
     A group with few repeats is compared with the repeats of all records. If the model repeats its answers,
     the figure stays.
     """
-    total_counts = repeats.get("", NO_REPEATS)
+    total_counts = repeats.get("", _NO_REPEATS)
     group_counts = repeats.get(result.group or "", total_counts)
     differ = total_counts[1] + total_counts[2]
     is_flip_rate = result.metric == "flip_rate"

@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import field, replace
 from datetime import timedelta
+from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,7 @@ MAX_COPIES = 5_000_000
 """Copies of one check: they take about 600 MB of bookkeeping, and a day of calls."""
 
 COPIES_PER_CHUNK = 50_000
+"""Copies whose features are read and sent to the model at a time."""
 
 MAX_WAVES = 20
 """Batches that each executor gets after one another: between them the progress is reported."""
@@ -49,9 +51,8 @@ MAX_WAVES = 20
 PAGES_PER_BATCH = 4
 """Pages of the endpoint that a batch has at least."""
 
-TIME_RESOLUTION = timedelta(microseconds=1)
-
 Row = list[Scalar | None]
+"""Features of a record, in the order of the schema."""
 
 
 @frozen
@@ -64,8 +65,7 @@ class CopyToAsk:
 
 @frozen
 class AskTask:
-    """Task of an executor: asks the model about the copies of a piece without a stored answer. It holds the
-    endpoint's secrets.
+    """Asks the model about copies without a stored answer, on an executor; it holds the endpoint's secrets.
 
     Each page of answers is stored in a file before the next page is sent: if an executor dies, only the page
     under way is asked again. An MLflow model is loaded once in an executor's process, for all pieces with the
@@ -79,9 +79,7 @@ class AskTask:
     turn: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def __call__(self, piece: bytes) -> bytes:
-        """Takes the number of a batch and its copies, pickled; returns the number and the answers in their
-        order.
-        """
+        """Takes the number of a batch and its copies, pickled; returns the number and their answers."""
         number, copies = pickle.loads(piece)  # noqa: S301 - written by `send_to_executors`
         answers = self._find_stored_answers(copies)
         features = self.deployment.schema.features
@@ -124,6 +122,7 @@ class AskTask:
         return answers
 
     def store_answers(self, copies: Sequence[CopyToAsk], scored: Sequence[Scored]) -> list[Path]:
+        """Stores the answers, one file for each key; refusals are not stored."""
         files = []
         for key in {copy.key for copy in copies}:
             answered = [
@@ -154,7 +153,7 @@ def send_to_executors(
     )
     min_batch = PAGES_PER_BATCH * endpoint.page_size * endpoint.concurrency
     waves = max(1, min(MAX_WAVES, len(copies) // min_batch))
-    batch_size = -(-len(copies) // (shares * waves))
+    batch_size = ceil(len(copies) / (shares * waves))
     batches = [copies[start : start + batch_size] for start in range(0, len(copies), batch_size)]
     answers = {}
     # Never more batches at a time than have a share of the limits.
@@ -175,22 +174,20 @@ def send_to_executors(
 
 @frozen_arrays
 class TargetCopies:
-    """Copies of one attribute, and the position of a target among them; `number` is that of the target's row
-    in the database, 0 in files.
-    """
+    """Copies into the target at `position`, whose row in the database is `number` (0 in files)."""
 
     copies: CopyOutcomes
-    target: int
+    position: int
     key: TargetKey
     number: int
 
 
 @frozen
 class PendingCopy:
-    """Copy that has no outcome; `position` is that of its record in the window."""
+    """Copy that has no outcome; `record` is the position of its record in the window."""
 
-    of: TargetCopies
-    position: int
+    target: TargetCopies
+    record: int
     draw: int
 
 
@@ -202,8 +199,8 @@ class LoggedCopies:
     deployment_no: int
     lines: CounterfactualLines = field(default_factory=CounterfactualLines)
 
-    def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
-        """Features by position, read in a short transaction."""
+    def read_features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
+        """Reads the features of the records at these positions, in a short transaction."""
         record_nos = window.record_nos()[list(positions)].tolist()
         with arrow_reader(self.database) as reader:
             features = read_record_features(reader, self.deployment_no, window.reach(), record_nos)
@@ -221,7 +218,7 @@ class LoggedCopies:
         rows: list[Row],
         progress: Progress,
     ) -> list[Scored]:
-        """`rows` are the features of the copies.
+        """Asks the model about the copies; `rows` are their features.
 
         Raises:
             ScoringFailed: the model gave no usable answer.
@@ -233,7 +230,7 @@ class LoggedCopies:
             for copy, answer in zip(copies, answers, strict=True)
             if isinstance(answer, Prediction)
         ]
-        answer_keys = [(copy.of.number, int(record_nos[copy.position]), copy.draw) for copy, _ in answered]
+        answer_keys = [(copy.target.number, int(record_nos[copy.record]), copy.draw) for copy, _ in answered]
         self.lines.add(answer_keys, [answer for _, answer in answered])
         return answers
 
@@ -252,12 +249,12 @@ class FiledCopies:
     engine: Engine
     lines: CounterfactualLines = field(default_factory=CounterfactualLines)
 
-    def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
+    def read_features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
         reach = window.reach()
         ids = window.rows["record_id"]
         id_by_position = {position: str(ids[position]) for position in positions}
         # A span does not hold its end, the time of the newest record.
-        span = Span(start=reach.start, end=reach.end + TIME_RESOLUTION)
+        span = Span(reach.start, reach.end + timedelta.resolution)
         features = self.files.features(list(id_by_position.values()), span)
         for record_id in id_by_position.values():
             if record_id not in features:
@@ -281,7 +278,7 @@ class FiledCopies:
         ids = window.rows["record_id"]
         calls = model.calls
         questions = [
-            CopyToAsk(copy.of.key, str(ids[copy.position]), copy.draw, row)
+            CopyToAsk(copy.target.key, str(ids[copy.record]), copy.draw, row)
             for copy, row in zip(copies, rows, strict=True)
         ]
         task = AskTask(self.endpoint, self.deployment, calls.egress(), self.store)
@@ -341,24 +338,24 @@ def rescore(
     pending = _list_pending_copies(source, evidence, schema.version, new_targets)
     classify = OutcomeClassifier(subject.monitor.outcomes)
     record_nos = window.record_nos()
-    unclassified: str | None = None
+    unclassified = None
     refused: list[RefusedRecord] = []
     rounded = 0
     for start in range(0, len(pending), COPIES_PER_CHUNK):
         chunk = pending[start : start + COPIES_PER_CHUNK]
-        progress = Progress(step="asking the model about copies", done=start, total=len(pending))
+        progress = Progress("asking the model about copies", done=start, total=len(pending))
         rows = _build_rows(source, window, chunk, schema.features)
         answers = source.ask(model, window, chunk, rows, progress)
         answers_by_target: dict[TargetCopies, list[tuple[int, Prediction]]] = {}
         for copy, answer in zip(chunk, answers, strict=True):
             if isinstance(answer, Refusal):
-                copy.of.copies.refused[copy.position, copy.of.target] = True
-                refused.append(RefusedRecord(int(record_nos[copy.position]), answer))
+                copy.target.copies.refused[copy.record, copy.target.position] = True
+                refused.append(RefusedRecord(int(record_nos[copy.record]), answer))
             else:
-                answers_by_target.setdefault(copy.of, []).append((copy.position, answer))
+                answers_by_target.setdefault(copy.target, []).append((copy.record, answer))
                 rounded += answer.is_rounded
-        for target_copies, answered in answers_by_target.items():
-            unclassified = _count_outcomes(target_copies, answered, classify) or unclassified
+        for target, answered in answers_by_target.items():
+            unclassified = _count_outcomes(target, answered, classify) or unclassified
     for copies in (*evidence.copies, evidence.repeats):
         copies.leave_out_refused()
     return RescoredCopies(
@@ -382,45 +379,45 @@ def _list_pending_copies(
             )
             if key not in evidence.known_targets:
                 new_targets[key] = source.reserve_number()
-            of_target = TargetCopies(copies, position, key, (evidence.known_targets | new_targets)[key])
+            pending_target = TargetCopies(copies, position, key, (evidence.known_targets | new_targets)[key])
             pending += [
-                PendingCopy(of_target, record, draw)
+                PendingCopy(pending_target, record, draw)
                 for record in records.tolist()
                 for draw in range(target.draws)
             ]
-    return sorted(pending, key=lambda copy: copy.position)
+    return sorted(pending, key=lambda copy: copy.record)
 
 
 def _build_rows(
     source: CopySource, window: PayloadWindow, chunk: Sequence[PendingCopy], columns: Sequence[Column]
 ) -> list[Row]:
-    positions = sorted({copy.position for copy in chunk})
-    features = source.features(window, positions)
+    positions = sorted({copy.record for copy in chunk})
+    features = source.read_features(window, positions)
     ids = window.rows["record_id"]
     id_by_position = {position: str(ids[position]) for position in positions}
     numbers = {column.name: number for number, column in enumerate(columns)}
     rows = []
     for copy in chunk:
         # A new list, because the same features serve every copy of the record.
-        row = list(features[copy.position])
-        target = copy.of.copies.targets[copy.of.target]
-        for name, value in target.draw_changes(id_by_position[copy.position], copy.draw).items():
+        row = list(features[copy.record])
+        target = copy.target.copies.targets[copy.target.position]
+        for name, value in target.draw_changes(id_by_position[copy.record], copy.draw).items():
             row[numbers[name]] = value
         rows.append(row)
     return rows
 
 
 def _count_outcomes(
-    target_copies: TargetCopies, answered: Sequence[tuple[int, Prediction]], classify: OutcomeClassifier
+    target: TargetCopies, answered: Sequence[tuple[int, Prediction]], classify: OutcomeClassifier
 ) -> str | None:
-    """Adds the outcomes to the copies; returns one that is in neither outcome list, None if there is none."""
-    copies = target_copies.copies
-    target = target_copies.target
+    """Adds the outcomes to the copies; returns one that is in neither outcome list, if there is any."""
+    copies = target.copies
     answers = [answer for _, answer in answered]
     records = np.array([record for record, _ in answered], dtype=np.int64)
     outcomes = np.array([classify(answer.outcome_value) for answer in answers], dtype=np.int64)
-    copies.add(target, records, outcomes)
-    if copies.keeps_answers(target):
-        copies.answers.append(TargetAnswers(target, records, *encode_answers(answers), are_new=True))
+    copies.add(target.position, records, outcomes)
+    if copies.keeps_answers(target.position):
+        kept = TargetAnswers(target.position, records, *encode_answers(answers), are_new=True)
+        copies.answers.append(kept)
     unclassified = np.flatnonzero(outcomes == Outcome.UNCLASSIFIED)
     return spelled(answers[unclassified[0]].outcome_value) if len(unclassified) else None

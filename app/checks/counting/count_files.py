@@ -33,8 +33,8 @@ from ...sources.tables.table_files import Done, Engine, FilePiece, PieceReader
 from ...statistics.group_labels import IntArray
 from ...statistics.sentences.left_out import CountedRecords
 from ..subject import Report, Subject, require_column
-from ..window.window_records import REVISIONS_IN_SPAN
-from .left_out_of_check import count_table
+from ..window.describe_window import REVISIONS_IN_SPAN
+from .left_out_of_check import count_table_records
 from .tabulate import PeriodTables, count_payload
 
 SPAN_ONLY = (slice(None), slice(0))
@@ -48,9 +48,7 @@ COUNTED_WITHOUT_SCORES = (
 
 @dataclass(slots=True)
 class CountedSpan:
-    """Counts of the pieces so far. `counts` have the names of the window's members, `records_by_label` the
-    labels of the comparisons; `times` hold the oldest and newest time of each piece.
-    """
+    """Counts of the pieces so far; `counts` are by member of the window, `times` the ends of each piece."""
 
     tables: list[PeriodTables] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -59,28 +57,33 @@ class CountedSpan:
     times: list[datetime] = field(default_factory=list)
 
     def count_batch(
-        self, table: RecordTable, repeats: IntArray, record_revisions: pa.ChunkedArray, present_revision: str
+        self,
+        records: RecordTable,
+        repeats: IntArray,
+        record_revisions: pa.ChunkedArray,
+        present_revision: str,
     ) -> None:
-        """Counts a batch without its times. Each row of `table` is `repeats` records of the model revision in
-        `record_revisions` [rows].
-        """
+        """Counts a batch without its times; each row is `repeats` records of its model revision."""
         is_other = pc.not_equal(record_revisions, present_revision).to_numpy()
-        comparisons = list_comparisons(table.monitor)
+        comparisons = list_comparisons(records.monitor)
         counts = Counter(
             records=int(repeats.sum()),
-            unclassified_records=int(repeats[table.outcomes == Outcome.UNCLASSIFIED].sum()),
+            unclassified_records=int(repeats[records.outcomes == Outcome.UNCLASSIFIED].sum()),
             records_of_other_revisions=int(repeats[is_other].sum()),
         )
         batch = CountedSpan(
             [
                 count_payload(
-                    table, comparison, SPAN_ONLY, repeats=repeats, record_revisions=record_revisions
+                    records, comparison, SPAN_ONLY, repeats=repeats, record_revisions=record_revisions
                 )
                 for comparison in comparisons
             ],
             counts,
-            {comparison.label: count_table(table, comparison, repeats=repeats) for comparison in comparisons},
-            table.count_twins(repeats),
+            {
+                comparison.label: count_table_records(records, comparison, repeats=repeats)
+                for comparison in comparisons
+            },
+            records.count_twins(repeats),
         )
         self.merge(batch)
 
@@ -110,9 +113,7 @@ class CountedSpan:
 
 @frozen
 class SpanOfFiles:
-    """Records of a span in files, as a task on a piece reads them. `form` holds no secret of the
-    deployment.
-    """
+    """Records of a span in files, as a task reads them; `form` holds no secret of the deployment."""
 
     form: PayloadForm
     reader: PieceReader
@@ -133,6 +134,8 @@ class SpanOfFiles:
 
 @frozen
 class CountTask:
+    """Counts a piece: takes a FilePiece as bytes, and returns a pickled CountedSpan."""
+
     records: SpanOfFiles
     schema: RecordSchema
     monitor: Monitor
@@ -157,10 +160,11 @@ class CountTask:
 
 @frozen
 class ValuesTask:
+    """Finds the values of a piece: takes a FilePiece as bytes, and returns them by column, pickled."""
+
     records: SpanOfFiles
 
     def __call__(self, piece: bytes) -> bytes:
-        """Takes a FilePiece as bytes; returns the distinct values by name of the column, pickled."""
         distinct: dict[str, pa.Array] = {}
         for rows in self.records.read_batches(FilePiece.from_bytes(piece), with_times=False):
             for position, name in enumerate(self.records.query.columns):
@@ -187,7 +191,7 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
     records = SpanOfFiles(files.form, files.reader(), query, span)
 
     def report_pieces(step: str, done: int) -> None:
-        report(Progress(step=step, done=done, total=len(pieces)))
+        report(Progress(step, done=done, total=len(pieces)))
 
     monitor, no_strata = _list_all_values(
         records,
@@ -219,9 +223,7 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
 def _list_all_values(
     records: SpanOfFiles, subject: Subject, engine: Engine, pieces: Sequence[bytes], report: Done
 ) -> tuple[Monitor, str | None]:
-    """Returns the monitor with all reference values listed. If the strata are too many, it has none, and the
-    reason is returned, too.
-    """
+    """Returns the monitor with all reference values listed; without strata, and why, if they are too many."""
     monitor = subject.monitor
     unlisted = [attribute.feature for attribute in monitor.attributes if attribute.reference is None]
     columns = tuple(name for name in dict.fromkeys([*unlisted, monitor.strata]) if name is not None)

@@ -3,14 +3,15 @@
 The intervals follow from the range alone, so their counts may be added up over checks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from math import ceil, floor
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
+from ...base.strict_json import JsonObject
 from ...base.values import Range, canonical, frozen_arrays
 from ...domain.deployment import FieldType
 from ...sources.arrays.read_records import Grouping
@@ -20,6 +21,7 @@ from ...statistics.tables.strata_counts import count_keys
 from ..window.window import RowSelection
 
 SUB_RANGES = "sub_ranges"
+"""Member of a stored table."""
 
 TYPICAL_INTERVALS = 6
 """Intervals of a range, about: their width is a round number."""
@@ -29,8 +31,7 @@ _ROUND_STEPS = (Decimal(1), Decimal(2), Decimal(5), Decimal(10))
 
 @frozen_arrays
 class SubRanges:
-    """Outcomes in the I intervals of one range. `edges` [I + 1] end the intervals, of which only the last
-    holds its upper one.
+    """Outcomes in the I intervals of one range; only the last one holds the upper of its `edges` [I + 1].
 
     `counts` [I, 3]: unfavourable, favourable, unclassified. If `is_whole`, the last edge is the largest
     number in the range.
@@ -58,7 +59,7 @@ class SubRanges:
     def plus(self, added: "SubRanges") -> "SubRanges":
         return SubRanges(self.group, self.is_whole, self.edges, self.counts + added.counts)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "group": self.group,
             "whole": self.is_whole,
@@ -67,7 +68,7 @@ class SubRanges:
         }
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+    def from_json(cls, stored: JsonObject) -> Self:
         return cls(
             stored["group"],
             stored["whole"],
@@ -82,8 +83,8 @@ def count_sub_ranges(
     outcomes: IntArray,
     selected: RowSelection,
     repeats: IntArray | None = None,
-) -> dict[str, Any]:
-    """Only ranges that are wide enough have intervals."""
+) -> JsonObject:
+    """Counts the selected records by interval, as a member of a table; a narrow range has no intervals."""
     ranges = [
         (code, group, group.value)
         for code, group in enumerate(grouping.groups)
@@ -105,21 +106,20 @@ def count_sub_ranges(
         positions = np.searchsorted(
             np.asarray(edges[1:-1], dtype=np.float64), numbers[in_range], side="right"
         )
-        repeated = None if repeats is None else repeats[selected][in_range]
-        counts, _ = count_keys(
-            positions * OUTCOMES + outcomes[in_range], (intervals, OUTCOMES), None, repeated
-        )
+        repeats_in_range = None if repeats is None else repeats[selected][in_range]
+        keys = positions * OUTCOMES + outcomes[in_range]
+        counts, _ = count_keys(keys, (intervals, OUTCOMES), None, repeats_in_range)
         sub_ranges.append(SubRanges(group.label, is_whole, edges, counts).to_json())
     return {SUB_RANGES: sub_ranges}
 
 
-def add_up_sub_ranges(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def add_up_sub_ranges(tables: Sequence[JsonObject]) -> JsonObject:
     if not tables:
         return {}
     return {SUB_RANGES: [sub_ranges.to_json() for sub_ranges in merge_sub_ranges(tables).values()]}
 
 
-def merge_sub_ranges(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
+def merge_sub_ranges(tables: Sequence[JsonObject]) -> dict[str, SubRanges]:
     sums: dict[str, SubRanges] = {}
     for table in tables:
         for stored in table.get(SUB_RANGES, ()):
@@ -132,7 +132,7 @@ def merge_sub_ranges(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges
 
 def cut_range(bounds: Range, *, is_whole: bool) -> tuple[float, ...]:
     """Cuts a range into intervals at round numbers; returns its own two ends where it is too narrow."""
-    low, high = (ceil(bounds.lo), floor(bounds.hi)) if is_whole else (bounds.lo, bounds.hi)
+    low, high = (ceil(bounds.lo), floor(bounds.hi)) if is_whole else bounds
     # In decimals: the difference of two floats may be infinite.
     width = Decimal(high) - Decimal(low) + (1 if is_whole else 0)
     if width <= 0:

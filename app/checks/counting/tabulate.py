@@ -5,165 +5,32 @@ both; roll-ups read only the span's, so that no record counts twice. Records of 
 no group of counterfactual and mitigated data.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
-from typing import Any, Self, get_args
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...base.strict_json import JsonObject
 from ...base.values import frozen
-from ...database.binary_rows import list_column_values
-from ...domain.check import DataSet, Measurement
+from ...domain.check import DataSet
 from ...domain.monitor import Comparison, Monitor, list_comparisons
-from ...sources.arrays.read_records import ColumnStrata, Grouping, RecordTable
-from ...statistics.catalogue import CATALOGUE
-from ...statistics.catalogue.metric import PairFigure, RateComparison, RateFigure
-from ...statistics.group_labels import FloatArray, Groups, IntArray, build_groups
-from ...statistics.intervals import verdicts as metrics
-from ...statistics.measures.measure_rates import list_members, pool_reference
+from ...sources.arrays.read_records import ColumnStrata, RecordTable
+from ...statistics.group_labels import FloatArray, IntArray, build_groups
 from ...statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ...statistics.tables.strata_counts import RecordStrata
 from ..copies.copy_outcomes import CopyOutcomes
-from ..copies.repeats import Repeats, count_repeats
+from ..copies.repeats import count_repeats
 from ..result_queries import StoredTable
-from ..window.window import BoolArray, RowSelection, Window
-from ..window.window_records import CheckEvidence, LabelledWindow
+from ..window.labelled_window import LabelledWindow
+from ..window.window import RowSelection, Window
+from ..window.window_records import CheckEvidence
+from .other_revisions import OTHER_REVISIONS, OtherRevisions
 from .sub_ranges import add_up_sub_ranges, count_sub_ranges
-
-MAX_NAMED_REVISIONS = 3
-
-_REFERENCE_RATE = RateFigure("perfect_equality")
-
-
-@frozen
-class OtherRevisions:
-    """Numbers of records by group label: `comparable` ones of the `present` model revision, `others` of each
-    other revision, which counterfactual figures leave out; `repeats` were asked again unchanged.
-    """
-
-    present: str
-    comparable: Mapping[str, int]
-    others: Mapping[str, Mapping[str, int]]
-    repeats: Repeats
-
-    @classmethod
-    def of_records(
-        cls,
-        grouping: Grouping,
-        record_revisions: pa.ChunkedArray,
-        present: str,
-        members: BoolArray,
-        repeats: Repeats,
-    ) -> Self:
-        revisions = np.array(
-            [present if revision is None else revision for revision in record_revisions.to_pylist()],
-            dtype=object,
-        )
-        counters = {
-            group.label: Counter(revisions[(grouping.codes == code) & members].tolist())
-            for code, group in enumerate(grouping.groups)
-        }
-        comparable = {label: counter.pop(present, 0) for label, counter in counters.items()}
-        others = {label: dict(counter) for label, counter in counters.items() if counter}
-        return cls(present, comparable, others, repeats)
-
-    @classmethod
-    def merge(cls, tables: Sequence["OtherRevisions"]) -> "OtherRevisions | None":
-        if not tables:
-            return None
-        comparable: Counter[str] = Counter()
-        others: dict[str, Counter[str]] = {}
-        repeats: dict[str, list[float]] = {}
-        for table in tables:
-            comparable.update(table.comparable)
-            for label, records_by_revision in table.others.items():
-                others.setdefault(label, Counter()).update(records_by_revision)
-            for label, counts in table.repeats.items():
-                repeats[label] = np.add(repeats.get(label, 0), counts).tolist()
-        return cls(tables[-1].present, comparable, others, repeats)
-
-    def to_json(self) -> dict[str, Any]:
-        return list_column_values(self)
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        return cls(stored["present"], stored["comparable"], stored["others"], stored.get("repeats", {}))
-
-    def count(self, labels: Sequence[str]) -> tuple[int, Counter[str]]:
-        others: Counter[str] = Counter()
-        for label in labels:
-            others.update(self.others.get(label, {}))
-        return sum(self.comparable.get(label, 0) for label in labels), others
-
-
-def explain_nulls(
-    measurements: Iterable[Measurement], groups: Groups, revisions: OtherRevisions | None
-) -> Iterator[Measurement]:
-    """Adds to the reason of a null that records of other model revisions are left out of its groups."""
-    for measurement in measurements:
-        if revisions is None or not revisions.others or measurement.value is not None:
-            yield measurement
-        else:
-            yield replace(measurement, reason=_explain_null(measurement, groups, revisions))
-
-
-def _explain_null(null: Measurement, groups: Groups, revisions: OtherRevisions) -> str | None:
-    noun = "labelled record" if null.data is DataSet.MITIGATED_LABELLED else "record"
-    measure = CATALOGUE[null.metric].measure
-    # Everybody includes records of no group, which have no label to be counted under.
-    compared = [
-        member._replace(columns=tuple(column for column in member.columns if column < len(groups)))
-        for member in list_members(get_args(metrics.FigureScope), groups)
-        if (member.scope, member.label) == (null.scope.value, null.group)
-    ]
-    if measure == _REFERENCE_RATE:
-        compared = [pool_reference(groups)]
-    elif isinstance(measure, RateComparison | PairFigure):
-        compared.append(pool_reference(groups))  # the side that it is compared with
-
-    sides = [
-        (member.of, *revisions.count([groups[column].label for column in member.columns]))
-        for member in compared
-    ]
-    for of_member, comparable, others in sides:
-        total = others.total()
-        if total and not comparable:
-            count = (
-                f"all {total:,} {noun}s{of_member} were" if total > 1 else f"the only {noun}{of_member} was"
-            )
-            return (
-                f"{count} answered by {_name_revisions(others)}, and the deployment is at model revision "
-                f"{revisions.present!r}: the next records of that revision will be compared"
-            )
-    for of_member, _, others in sides:
-        total = others.total()
-        if total:
-            count = (
-                f"{total:,} further {noun}s{of_member} were"
-                if total > 1
-                else f"one further {noun}{of_member} was"
-            )
-            return (
-                f"{null.reason}; {count} answered by {_name_revisions(others)}, not by the present "
-                f"one, {revisions.present!r}"
-            )
-    return null.reason
-
-
-def _name_revisions(revisions: Counter[str]) -> str:
-    most_frequent = sorted(revisions, key=lambda revision: (-revisions[revision], revision))
-    names = [repr(revision) for revision in most_frequent[:MAX_NAMED_REVISIONS]]
-    if len(revisions) > MAX_NAMED_REVISIONS:
-        names.append("…")
-    if len(names) == 1:
-        return f"model revision {names[0]}"
-    return f"model revisions {', '.join(names[:-1])} and {names[-1]}"
-
 
 Table = GroupCounts | CounterfactualCells | LabelledCells | MitigatedCells | MitigatedLabelledCells
 TABLE_TYPES: dict[DataSet, type[Table]] = {
@@ -183,16 +50,18 @@ LOGGED_AS = {
 """Data sets made of answers of the model, with the logged ones that they are made for."""
 
 EVERYBODY = Comparison(())
+"""Comparison of the tables in which all records are one group."""
 
 IN_SPAN = "span"
 ADDITIONAL = "additional"
+"""Parts of a window, which are stored as tables of their own."""
 
 # Members of a stored table:
 STRATA_OF = "strata_of"
+"""Column whose values divide the records."""
 
 MITIGATED = "mitigated"
-
-OTHER_REVISIONS = "other_revisions"
+"""Mode of the mitigation."""
 
 PIECES = "pieces"
 """The span's records by model revision where there are several, labels also by the hour of their record. The
@@ -205,8 +74,7 @@ Piece = tuple[str | None, str]
 
 @frozen
 class PeriodTables:
-    """Count tables of one comparison, one for each of `periods`: the span, and the additional records before
-    it.
+    """Count tables of one comparison; `periods` are the span, and the additional records before it.
 
     `strata` is the dividing column, `lacking` says why strata or scores are missing, `mitigated` is the mode
     of the mitigation. For each period, `sub_ranges` counts outcomes by intervals of ranges, and `revisions`
@@ -219,7 +87,7 @@ class PeriodTables:
     strata: str | None = None
     lacking: Mapping[str, str] = field(default_factory=dict)
     mitigated: str | None = None
-    sub_ranges: Sequence[Mapping[str, Any]] = ({}, {})
+    sub_ranges: Sequence[JsonObject] = ({}, {})
     revisions: tuple[OtherRevisions, ...] = ()
     pieces: Mapping[Piece, Table] = field(default_factory=dict)
 
@@ -255,7 +123,7 @@ class PeriodTables:
             settings[STRATA_OF] = self.strata
         if self.mitigated is not None:
             settings[MITIGATED] = self.mitigated
-        members: list[dict[str, Any]] = [{}, {}]
+        members: list[JsonObject] = [{}, {}]
         if self.revisions:
             members = [{OTHER_REVISIONS: revisions.to_json()} for revisions in self.revisions]
         if len(self.pieces) > 1 or self.data is DataSet.LABELLED:
@@ -263,12 +131,12 @@ class PeriodTables:
                 {"hour": hour, "revision": revision, "cells": table.to_json()}
                 for (hour, revision), table in sorted(self.pieces.items(), key=str)
             ]
-        periods = zip((IN_SPAN, ADDITIONAL), self.periods, self.sub_ranges, members, strict=True)
+        parts = zip((IN_SPAN, ADDITIONAL), self.periods, self.sub_ranges, members, strict=True)
         return [
             StoredTable(
-                self.data, self.comparison, name, counts.to_json() | settings | dict(sub_ranges) | further
+                self.data, self.comparison, part, table.to_json() | settings | dict(sub_ranges) | further
             )
-            for name, counts, sub_ranges, further in periods
+            for part, table, sub_ranges, further in parts
         ]
 
 
@@ -276,22 +144,13 @@ def find_table_data(data: DataSet) -> DataSet:
     return DataSet.COUNTERFACTUAL if data is DataSet.OPENSCALE else data
 
 
-def list_measured_data(stored: DataSet) -> tuple[DataSet, ...]:
-    return tuple(data for data in DataSet if find_table_data(data) is stored)
+def list_measured_data(table_data: DataSet) -> tuple[DataSet, ...]:
+    """Lists the data whose figures are measured on tables of `table_data`."""
+    return tuple(data for data in DataSet if find_table_data(data) is table_data)
 
 
 def merge_tables(data: DataSet, tables: Sequence[Any]) -> Table:
     return TABLE_TYPES[data].merge(tables)
-
-
-def merge_revisions(tables: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:
-    """None where a table has no count."""
-    counts = []
-    for cells in tables:
-        if OTHER_REVISIONS not in cells:
-            return None
-        counts.append(OtherRevisions.from_json(cells[OTHER_REVISIONS]))
-    return OtherRevisions.merge(counts)
 
 
 def tabulate(
@@ -300,7 +159,7 @@ def tabulate(
     monitor: Monitor,
     payload: Sequence[PeriodTables] | None = None,
 ) -> list[PeriodTables]:
-    """`payload` are those already counted in files."""
+    """Counts the records, copies and labels of a check; `payload` are tables already counted in files."""
     comparisons = list_comparisons(monitor)
     if payload is None:
         window = evidence.window
@@ -319,14 +178,14 @@ def tabulate(
     tables += [_count_counterfactual(evidence, copies) for copies in evidence.copies]
     if labels:
         tables += [
-            _count_feedback(labels, comparison, _find_revisions(labels.window, evidence))
+            _count_labels(labels, comparison, _find_revisions(labels.window, evidence))
             for comparison in [EVERYBODY, *comparisons]
         ]
     return tables
 
 
 def count_payload(
-    table: RecordTable,
+    records: RecordTable,
     comparison: Comparison,
     parts: Sequence[RowSelection],
     *,
@@ -336,59 +195,59 @@ def count_payload(
 ) -> PeriodTables:
     """Counts records by group; ranges of one attribute also by intervals inside them.
 
-    With `repeats`, each row of `table` represents that many equal records without weights. `record_revisions`
-    are the model revisions of the span's records, which come first.
+    With `repeats`, each row represents that many equal records without weights. `record_revisions` are the
+    model revisions of the span's records, which come first.
     """
-    groups, codes = table.compare(comparison)
-    scores = table.scores.values if table.scores else None
+    groups, codes = records.compare(comparison)
+    scores = records.scores.values if records.scores else None
 
-    def count(selected: RowSelection) -> GroupCounts:
+    def count_selected(selected: RowSelection) -> GroupCounts:
         return GroupCounts.from_records(
             build_groups(groups),
             codes[selected],
-            outcome=table.outcomes[selected],
+            outcome=records.outcomes[selected],
             weights=None if weights is None else weights[selected],
-            strata=_select_strata(table.strata, selected),
+            strata=_select_strata(records.strata, selected),
             repeats=None if repeats is None else repeats[selected],
             scores=None if scores is None else scores[selected],
         )
 
     pieces = {}
     if record_revisions is not None:
-        pieces = {piece: count(rows) for piece, rows in _divide_by_revision(record_revisions)}
-    sub_ranges: Sequence[Mapping[str, Any]] = ({}, {})
-    attributes = comparison.members(table.monitor)
+        pieces = {piece: count_selected(rows) for piece, rows in _divide_by_revision(record_revisions)}
+    sub_ranges: Sequence[JsonObject] = ({}, {})
+    attributes = comparison.members(records.monitor)
     if len(attributes) == 1 and attributes[0].rule is None:
         feature = attributes[0].feature
-        grouping = table.grouping(feature)
-        values = table.values(feature)
+        grouping = records.grouping(feature)
+        values = records.values(feature)
         sub_ranges = [
-            count_sub_ranges(grouping, values, table.outcomes, selected, repeats) for selected in parts
+            count_sub_ranges(grouping, values, records.outcomes, selected, repeats) for selected in parts
         ]
     return PeriodTables(
         DataSet.AS_LOGGED,
         comparison,
-        [count(selected) for selected in parts],
-        strata=table.strata.column if table.strata else None,
-        lacking=_find_lacking(table),
+        [count_selected(selected) for selected in parts],
+        strata=records.strata.column if records.strata else None,
+        lacking=_find_lacking(records),
         sub_ranges=sub_ranges,
         pieces=pieces,
     )
 
 
 def _find_revisions(window: Window, evidence: CheckEvidence) -> pa.ChunkedArray:
-    """Model revision of each record of the span; the present one where it was just called."""
+    """Finds the model revision of each record of the span; the present one where none is stored."""
     return pc.fill_null(window.rows["model_revision"].slice(0, window.own), evidence.model_revision)
 
 
 def _divide_by_revision(
-    record_revisions: pa.ChunkedArray, hours: pa.ChunkedArray | None = None
+    record_revisions: pa.ChunkedArray, times: pa.ChunkedArray | None = None
 ) -> Iterator[tuple[Piece, IntArray]]:
     names = record_revisions.combine_chunks().dictionary_encode()
     starts = np.zeros(len(names), np.int64)
-    if hours is not None:
+    if times is not None:
         starts = pc.fill_null(
-            pc.floor_temporal(hours, unit="hour").cast("timestamp[s]").cast("int64"), 0
+            pc.floor_temporal(times, unit="hour").cast("timestamp[s]").cast("int64"), 0
         ).to_numpy()
     keys = np.column_stack([starts, names.indices.to_numpy()])
     for start, code in np.unique(keys, axis=0).tolist():
@@ -433,36 +292,36 @@ def tabulate_revisions(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[O
     )
 
 
-def _count_feedback(
+def _count_labels(
     labels: LabelledWindow, comparison: Comparison, record_revisions: pa.ChunkedArray
 ) -> PeriodTables:
-    table = labels.table
-    outcomes = labels.comparison
-    groups, codes = table.compare(comparison)
-    scores = table.scores.values if table.scores else None
+    records = labels.table
+    compared = labels.comparison
+    groups, codes = records.compare(comparison)
+    scores = records.scores.values if records.scores else None
 
-    def count(selected: RowSelection) -> LabelledCells:
+    def count_selected(selected: RowSelection) -> LabelledCells:
         return LabelledCells.from_records(
             build_groups(groups),
             codes[selected],
-            actual=outcomes.actual[selected],
-            predicted=outcomes.predicted[selected],
-            correct=outcomes.correct[selected],
+            actual=compared.actual[selected],
+            predicted=compared.predicted[selected],
+            correct=compared.correct[selected],
             weights=labels.window.weights(selected),
-            strata=_select_strata(table.strata, selected) if comparison.features else None,
+            strata=_select_strata(records.strata, selected) if comparison.features else None,
             scores=None if scores is None else scores[selected],
         )
 
-    periods = [count(selected) for selected in labels.window.parts()]
+    periods = [count_selected(selected) for selected in labels.window.parts()]
     periods[0] = replace(periods[0], cohort=labels.count_cohort(comparison))
-    hours = labels.window.rows["record_logged_at"].slice(0, labels.window.own)
+    times = labels.window.rows["record_logged_at"].slice(0, labels.window.own)
     return PeriodTables(
         DataSet.LABELLED,
         comparison,
         periods,
-        strata=table.strata.column if table.strata else None,
-        lacking=_find_lacking(table),
-        pieces={piece: count(rows) for piece, rows in _divide_by_revision(record_revisions, hours)},
+        strata=records.strata.column if records.strata else None,
+        lacking=_find_lacking(records),
+        pieces={piece: count_selected(rows) for piece, rows in _divide_by_revision(record_revisions, times)},
     )
 
 
@@ -470,10 +329,10 @@ def _select_strata(strata: ColumnStrata | None, selected: RowSelection) -> Recor
     return None if strata is None or strata.reason else RecordStrata(strata.labels, strata.codes[selected])
 
 
-def _find_lacking(table: RecordTable) -> dict[str, str]:
+def _find_lacking(records: RecordTable) -> dict[str, str]:
     lacking = {}
-    if table.strata and table.strata.reason:
-        lacking["strata"] = table.strata.reason
-    if table.scores and table.scores.values is None:
-        lacking["scores"] = table.scores.reason
+    if records.strata and records.strata.reason:
+        lacking["strata"] = records.strata.reason
+    if records.scores and records.scores.values is None:
+        lacking["scores"] = records.scores.reason
     return lacking

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput
+from ...base.strict_json import JsonObject
 from ...base.values import frozen_by_name
 from ...database.binary_rows import read_rows
 from ...database.engine import ArrowReader
@@ -24,10 +25,11 @@ from ...domain.monitor import Comparison, Monitor
 from ...sources.stored.window_queries import WindowQuery, read_newest_feedback, read_newest_payload
 from ...statistics.measures.period_figures import RATIO
 from ..counting.tabulate import tabulate
-from ..result_queries import Corrected
+from ..missing_and_corrected import Corrected
 from ..subject import Subject
+from ..window.labelled_window import keep_scored, read_labels
 from ..window.window import LoggedRecords
-from ..window.window_records import keep_scored, read_evidence, read_labels
+from ..window.window_records import read_evidence
 
 MAX_RECOUNTED_HOURS = 200
 """Max hours of a report that are counted again, the newest; each takes about as long as a check."""
@@ -36,26 +38,34 @@ FURTHER_METRICS = {
     DataSet.COUNTERFACTUAL: (RATIO,),
     DataSet.LABELLED: ("true_positive_rate_difference", "false_positive_rate_difference"),
 }
+"""Metrics of a period in addition to those of its logged records, by data."""
 
 _COMMIT_DELAY = timedelta(minutes=1)
 """Max time from `made_at` of a correction until a check can read it."""
 
 # A label may have become usable after the prediction was corrected.
 _CORRECTIONS = """
-    SELECT c.no, c.what, c.record_id, c.made_at, coalesce(c.old::text, 'null'),
-        date_trunc('hour', c.logged_at, 'UTC'), date_trunc('hour', coalesce(f.usable_at, c.usable_at), 'UTC'),
-        coalesce(r.label, r.prediction)::text
-    FROM corrections c
-    LEFT JOIN payload_keys k ON k.deployment_no = c.deployment_no AND k.record_id = c.record_id
-    LEFT JOIN payload_records r ON r.deployment_no = k.deployment_no AND r.logged_at = k.logged_at
-        AND r.record_no = k.record_no
-    LEFT JOIN feedback_records f ON f.deployment_no = c.deployment_no AND f.feedback_id = c.record_id
-    WHERE c.deployment_no = %(deployment_no)s AND c.logged_at >= %(start)s AND c.logged_at < %(end)s
-    ORDER BY c.no
+    SELECT corrected.no, corrected.what, corrected.record_id, corrected.made_at,
+        coalesce(corrected.old::text, 'null'), date_trunc('hour', corrected.logged_at, 'UTC'),
+        date_trunc('hour', coalesce(label.usable_at, corrected.usable_at), 'UTC'),
+        coalesce(record.label, record.prediction)::text
+    FROM corrections corrected
+    LEFT JOIN payload_keys key ON key.deployment_no = corrected.deployment_no
+        AND key.record_id = corrected.record_id
+    LEFT JOIN payload_records record ON record.deployment_no = key.deployment_no
+        AND record.logged_at = key.logged_at AND record.record_no = key.record_no
+    LEFT JOIN feedback_records label ON label.deployment_no = corrected.deployment_no
+        AND label.feedback_id = corrected.record_id
+    WHERE corrected.deployment_no = %(deployment_no)s
+        AND corrected.logged_at >= %(start)s AND corrected.logged_at < %(end)s
+    ORDER BY corrected.no
 """
 
-
 CorrectedValue = tuple[str, str | int]
+"""Kind of a value, and id of its record; of an erased record, number of the correction."""
+
+HourCells = Mapping[tuple[DataSet, Comparison], JsonObject]
+"""Stored tables of an hour."""
 
 
 class MadeCorrection(NamedTuple):
@@ -87,23 +97,24 @@ class MadeCorrection(NamedTuple):
 
 
 def read_corrections(session: Session, deployment_no: int, span: Span) -> list[MadeCorrection]:
-    """Corrections of records that were scored in the span, in their order."""
+    """Reads the corrections of records that were scored in the span, in their order."""
     values = {"deployment_no": deployment_no, "start": span.start, "end": span.end}
-    return [MadeCorrection._make(row) for row in read_rows(session, _CORRECTIONS, values)]
+    return list(map(MadeCorrection._make, read_rows(session, _CORRECTIONS, values)))
 
 
 def divide_by_hour(corrections: Sequence[MadeCorrection]) -> Mapping[datetime, list[MadeCorrection]]:
-    of_hour = defaultdict[datetime, list[MadeCorrection]](list)
+    """Divides corrections by the hours of the checks that read the values; one may be in two."""
+    corrections_by_hour = defaultdict[datetime, list[MadeCorrection]](list)
     for correction in corrections:
         for hour in {hour for hour, _ in correction.list_tables()}:
-            of_hour[hour].append(correction)
-    return of_hour
+            corrections_by_hour[hour].append(correction)
+    return corrections_by_hour
 
 
 def list_misread(
     corrections: Sequence[MadeCorrection], check: CheckRun, cut_off: datetime
 ) -> Mapping[DataSet, set[CorrectedValue]]:
-    """Values, by data, that the check may have read otherwise than at the cut-off."""
+    """Lists the values, by data, that the check may have read otherwise than at the cut-off."""
     started = check.started_at or check.created_at
     since = min(started - _COMMIT_DELAY, cut_off)
     until = max(check.finished_at or started, cut_off)
@@ -114,9 +125,6 @@ def list_misread(
                 if hour == check.span.start:
                     misread[data].add(correction.value)
     return misread
-
-
-HourCells = Mapping[tuple[DataSet, Comparison], Mapping[str, Any]]
 
 
 @frozen_by_name
@@ -137,8 +145,9 @@ class HourRecount:
         ]
 
     def count(self, check: CheckRun, corrections: Sequence[MadeCorrection], at: datetime) -> HourCells:
-        """Counts the values of that moment; empty if the columns of the monitor are gone. `corrections` are
-        all of the hour, in their order.
+        """Counts the values of that moment; empty if the columns of the monitor are gone.
+
+        `corrections` are all of the hour, in their order.
         """
         # Neither scores nor strata are in the figures of a period.
         monitor = replace(self.monitor, metrics=(RATIO, *FURTHER_METRICS[DataSet.LABELLED]), strata=None)

@@ -1,134 +1,23 @@
-"""Figures and checks by steps of time, from stored sums of ended days, else from the checks.
+"""Checks by steps of time, from stored sums of ended days, else from the checks.
 
-A check that ends at midnight is about the day before. The first half is about figures: each step names the
-checks of its extremes. The second half is about checks. A trigger deletes the sums of a day in the
-transaction that changes a check, until `app/checks/days/roll_up.py` adds it up again.
+A check that ends at midnight is about the day before. A trigger deletes the sums of a day in the transaction
+that changes a check, until `app/checks/days/roll_up.py` adds it up again.
 """
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ...base.values import frozen_by_name
 from ...database.binary_rows import read_rows
-from ...domain.check import DataSet, Scope, Span
+from ...domain.check import Span
+
+DAY = timedelta(days=1)
 
 ORIGIN = datetime(1970, 1, 5, tzinfo=UTC)
 """A Monday: steps of days and weeks begin at whole multiples from it."""
-
-DRAWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
-"""Scopes whose figures are joined in steps; figures of other scopes are chosen from these."""
-_SCOPES = [scope.value for scope in DRAWN_SCOPES]
-
-
-@frozen_by_name
-class FigureSelection:
-    """Selects the figures of groups and attributes, or only those of all records together (`of_all`)."""
-
-    metric: str
-    data: DataSet
-    of_all: bool = False
-    groups: tuple[str, ...] | None = None
-    """Labels of the groups; None for all scopes."""
-
-
-class FigureStep(NamedTuple):
-    """Figures of one group and definition in one step. `carried` counts those carried forward, which
-    `figures` and the counts by verdict leave out.
-
-    `lowest` and `highest` are each a value and the number of its check. `lower` and `upper` are the outermost
-    ends of the intervals, None if unbounded or absent; `n` is the largest number of records.
-    """
-
-    attribute: str | None
-    scope: str
-    group: str | None
-    definition: int
-    start: datetime
-    last_at: datetime
-    figures: int
-    carried: int
-    unfair: int
-    suspected: int
-    unwatched: int
-    undecided: int
-    fair: int
-    insufficient: int
-    absent: int
-    lowest: list[float] | None
-    highest: list[float] | None
-    lower: float | None
-    upper: float | None
-    n: int
-    lower_limit: float | None
-    upper_limit: float | None
-    reason: str | None
-
-
-# Of checks that end at one moment, that of an hour counts, of several the newest; the others are superseded.
-SUPERSEDED_CHECKS = """
-    SELECT array_agg(no) AS nos
-    FROM (
-        SELECT no, row_number() OVER (
-            PARTITION BY span_end ORDER BY span_end - span_start <= interval '1 hour' DESC, no DESC
-        ) AS place
-        FROM checks
-        WHERE deployment_no = %(deployment_no)s AND state = 'succeeded'
-            AND span_end > %(first)s AND span_end <= %(last)s
-    ) ranked
-    WHERE place > 1
-"""
-IS_NOT_SUPERSEDED = """
-    (superseded.nos IS NULL OR m.check_no <> ALL(superseded.nos) OR NOT EXISTS (
-        SELECT FROM checks own
-        JOIN checks its ON its.deployment_no = own.deployment_no AND its.span_end = own.span_end
-        JOIN measurements other ON other.check_no = its.no
-        WHERE own.no = m.check_no
-            AND other.metric = m.metric AND other.data = m.data AND other.scope = m.scope
-            AND other.attribute IS NOT DISTINCT FROM m.attribute
-            AND other."group" IS NOT DISTINCT FROM m."group"
-            AND (its.span_end - its.span_start <= interval '1 hour', its.no)
-                > (own.span_end - own.span_start <= interval '1 hour', own.no)))
-"""
-STEP_COLUMNS = """
-    max(m.at),
-    count(*) FILTER (WHERE NOT carried_forward), count(*) FILTER (WHERE carried_forward),
-    count(*) FILTER (WHERE verdict = 'unfair' AND NOT carried_forward),
-    count(*) FILTER (WHERE verdict = 'suspected' AND NOT carried_forward),
-    count(*) FILTER (WHERE verdict = 'unwatched' AND NOT carried_forward),
-    count(*) FILTER (WHERE verdict = 'undecided' AND NOT carried_forward),
-    count(*) FILTER (WHERE verdict = 'fair' AND NOT carried_forward),
-    count(*) FILTER (WHERE verdict = 'insufficient_data' AND NOT carried_forward),
-    count(*) FILTER (WHERE value IS NULL AND NOT carried_forward),
-    min(ARRAY[value, check_no]) FILTER (WHERE value IS NOT NULL),
-    max(ARRAY[value, check_no]) FILTER (WHERE value IS NOT NULL),
-    CASE WHEN NOT bool_or(value IS NOT NULL AND lower IS NULL) THEN min(lower) END,
-    CASE WHEN NOT bool_or(value IS NOT NULL AND upper IS NULL) THEN max(upper) END,
-    max(n), min(lower_limit), max(upper_limit), min(m.reason) FILTER (WHERE value IS NULL)
-"""
-# IS NOT DISTINCT FROM could not use the index.
-_OF_SELECTION = """
-    deployment_no = %(deployment_no)s AND metric = %(metric{no})s AND data = %(data{no})s
-    AND attribute IS {attribute} AND (%(groups{no})s::text[] IS NULL OR "group" = ANY(%(groups{no})s))
-"""
-_WITH_SUPERSEDED = f"WITH superseded AS MATERIALIZED ({SUPERSEDED_CHECKS})"
-_FIGURES = f"""
-    SELECT attribute, scope, "group", definition,
-        date_bin(%(step)s, m.at - interval '1 microsecond', %(origin)s), {STEP_COLUMNS}
-    FROM measurements m, superseded
-    WHERE {_OF_SELECTION} AND scope = ANY(%(scopes)s)
-        AND at > %(first)s AND at <= %(last)s AND {IS_NOT_SUPERSEDED}
-    GROUP BY 1, 2, 3, 4, 5
-"""  # noqa: S608 - of constants only
-_DAYS = f"""
-    SELECT attribute, scope, "group", definition, day, last_at, figures, carried, unfair, suspected,
-        unwatched, undecided, fair, insufficient, absent, lowest, highest, lower, upper, n, lower_limit,
-        upper_limit, reason
-    FROM figure_days
-    WHERE {_OF_SELECTION} AND day >= %(first)s AND day < %(last)s
-"""  # noqa: S608 - of constants only
 
 # The index is read from the newest on, up to another revision.
 _REVISION_BEFORE = """
@@ -145,94 +34,9 @@ _REVISION_BEFORE = """
 """
 
 
-def read_figure_steps(
-    session: Session, deployment_no: int, span: Span, step: timedelta, *selections: FigureSelection
-) -> list[FigureStep]:
-    """Steps of figures that end in (start, end], in no order; reads every figure."""
-    values = _list_values(deployment_no, span, selections) | {"step": step, "origin": ORIGIN}
-    rows = read_rows(session, _WITH_SUPERSEDED + _unite(_FIGURES, selections), values)
-    return [FigureStep._make(row) for row in rows]
-
-
-def read_figure_days(
-    session: Session, deployment_no: int, span: Span, *selections: FigureSelection
-) -> list[FigureStep]:
-    """Reads the stored steps of the days (UTC) that begin in [start, end), in no order."""
-    rows = read_rows(session, _unite(_DAYS, selections), _list_values(deployment_no, span, selections))
-    return [FigureStep._make(row) for row in rows]
-
-
-def read_revision_before(
-    session: Session, deployment_no: int, end: datetime
-) -> tuple[str | None, datetime] | None:
-    """Reads the model revision before that at `end`, and the end of its last success."""
-    rows = read_rows(session, _REVISION_BEFORE, {"deployment_no": deployment_no, "end": end})
-    return rows[0] if rows else None
-
-
-def _unite(select: str, selections: Sequence[FigureSelection]) -> str:
-    return " UNION ALL ".join(
-        select.format(no=no, attribute="NULL" if selection.of_all else "NOT NULL")
-        for no, selection in enumerate(selections)
-    )
-
-
-def _list_values(deployment_no: int, span: Span, selections: Sequence[FigureSelection]) -> dict[str, object]:
-    values = {"deployment_no": deployment_no, "first": span.start, "last": span.end, "scopes": _SCOPES}
-    for no, selection in enumerate(selections):
-        groups = None if selection.groups is None else list(selection.groups)
-        values |= {f"metric{no}": selection.metric, f"data{no}": selection.data.value, f"groups{no}": groups}
-    return values
-
-
-DAY = timedelta(days=1)
-
-
-class CheckStep(NamedTuple):
-    """Checks that ended in one step: without figures, with one reason, and topped up.
-
-    `logged` are records of hours that begin on the clock; None where no check counted them.
-    """
-
-    start: datetime
-    failed: int
-    reason: str | None
-    topped_up: int
-    logged: int | None
-
-
-class VersionChange(NamedTuple):
-    at: datetime
-    revision: str | None
-    revision_before: str | None
-    monitor: int | None
-    monitor_before: int | None
-
-
-class EndedChecks(NamedTuple):
-    """Checks that ended in one step. The sequences have an entry for the first success of the step, and for
-    each with another model revision or monitor version than the success before; None without a success.
-    """
-
-    step: CheckStep
-    version_ats: Sequence[datetime] | None
-    revisions: Sequence[str | None] | None
-    monitors: Sequence[int | None] | None
-
-
-class ChangedDay(NamedTuple):
-    deployment_no: int
-    day: datetime
-
-
-class Stretch(NamedTuple):
-    first: datetime | None
-    last: datetime | None
-
-
-_COLUMNS = "failed, reason, topped_up, logged, changed_version_at, revisions, monitors"
+_DAY_COLUMNS = "failed, reason, topped_up, logged, changed_version_at, revisions, monitors"
 _STORED_DAYS = f"""
-    SELECT day, {_COLUMNS} FROM check_days
+    SELECT day, {_DAY_COLUMNS} FROM check_days
     WHERE deployment_no = %(deployment_no)s AND is_kept AND day >= %(first)s AND day < %(last)s
     ORDER BY day
 """  # noqa: S608 - of constants only
@@ -273,7 +77,7 @@ _OPEN_DAYS = """
             SELECT *, lead(span_start) OVER (PARTITION BY is_of_hour ORDER BY span_end, no) AS next_start
             FROM ended
             WHERE has_window
-        ) o
+        ) checked
         GROUP BY 1
     ),
     changed AS (
@@ -287,14 +91,16 @@ _OPEN_DAYS = """
             FROM ended
             WHERE state = 'succeeded'
             WINDOW past AS (PARTITION BY bin ORDER BY span_end, no)
-        ) o
+        ) succeeded
         WHERE before IS NULL OR model_revision IS DISTINCT FROM revision
             OR monitor_version IS DISTINCT FROM monitor
         GROUP BY 1
     )
     SELECT bin, coalesce(failed, 0)::int AS failed, reason, coalesce(topped_up, 0)::int AS topped_up,
         logged::bigint AS logged, changed_version_at, revisions, monitors
-    FROM counted FULL JOIN lost USING (bin) FULL JOIN changed USING (bin)
+    FROM counted
+    FULL JOIN lost USING (bin)
+    FULL JOIN changed USING (bin)
     ORDER BY bin
 """
 
@@ -307,16 +113,83 @@ _LOCK_CHANGED = """
 """
 _WAITING = """
     SELECT count(*)::int AS days, count(DISTINCT deployment_no)::int AS deployments,
-           min(greatest(changed_at, day + interval '1 day')) AS since, min(changed_at) AS changed_at
-    FROM check_days WHERE NOT is_kept AND day <= %(today)s - interval '1 day'
+        min(greatest(changed_at, day + interval '1 day')) AS since, min(changed_at) AS changed_at
+    FROM check_days
+    WHERE NOT is_kept AND day <= %(today)s - interval '1 day'
 """
 _POSTPONE = (
     "UPDATE check_days SET changed_at = now() WHERE deployment_no = %(deployment_no)s AND day = %(day)s"
 )
 _STORE_DAY = f"""
-    UPDATE check_days SET is_kept = true, ({_COLUMNS}) = (SELECT {_COLUMNS} FROM ({_OPEN_DAYS}) joined)
+    UPDATE check_days
+    SET is_kept = true, ({_DAY_COLUMNS}) = (SELECT {_DAY_COLUMNS} FROM ({_OPEN_DAYS}) joined)
     WHERE deployment_no = %(deployment_no)s AND day = %(day)s
 """  # noqa: S608 - of constants only
+
+
+class CheckStep(NamedTuple):
+    """Checks that ended in one step: without figures, with one reason, and topped up.
+
+    `logged` are records of hours that begin on the clock; None where no check counted them.
+    """
+
+    start: datetime
+    failed: int
+    reason: str | None
+    topped_up: int
+    logged: int | None
+
+
+class VersionChange(NamedTuple):
+    """Model revision and version of the monitor that a success has, and other ones of the success before."""
+
+    at: datetime
+    revision: str | None
+    revision_before: str | None
+    monitor: int | None
+    monitor_before: int | None
+
+
+class EndedChecks(NamedTuple):
+    """Checks that ended in one step. The sequences have an entry for the first success of the step, and for
+    each with another model revision or monitor version than the success before; None without a success.
+    """
+
+    step: CheckStep
+    version_ats: Sequence[datetime] | None
+    revisions: Sequence[str | None] | None
+    monitors: Sequence[int | None] | None
+
+
+class ChangedDay(NamedTuple):
+    deployment_no: int
+    day: datetime
+
+
+class Stretch(NamedTuple):
+    """Time between two moments; None is an open end."""
+
+    first: datetime | None
+    last: datetime | None
+
+
+class WaitingDays(NamedTuple):
+    """Numbers of ended days that wait to be added up, and of their deployments. The first of them could be
+    added up `since`; `changed_at` is the oldest change.
+    """
+
+    days: int
+    deployments: int
+    since: datetime | None
+    changed_at: datetime | None
+
+
+def read_revision_before(
+    session: Session, deployment_no: int, end: datetime
+) -> tuple[str | None, datetime] | None:
+    """Reads the model revision before that at `end`, and the end of its last success."""
+    rows = read_rows(session, _REVISION_BEFORE, {"deployment_no": deployment_no, "end": end})
+    return rows[0] if rows else None
 
 
 def read_ended_checks(session: Session, deployment_no: int, span: Span, step: timedelta) -> list[EndedChecks]:
@@ -338,18 +211,7 @@ def read_ended_checks(session: Session, deployment_no: int, span: Span, step: ti
         {"deployment_no": deployment_no, "step": min(step, DAY), "origin": ORIGIN, **times},
     )
     rows = [*(row for row in stored_days if row[1] is not None), *open_days]
-    return [EndedChecks(CheckStep._make(row[:5]), *row[5:]) for row in sorted(rows, key=lambda row: row[0])]
-
-
-class WaitingDays(NamedTuple):
-    """Numbers of ended days that wait to be added up, and of their deployments. The first of them could be
-    added up `since`; `changed_at` is the oldest change.
-    """
-
-    days: int
-    deployments: int
-    since: datetime | None
-    changed_at: datetime | None
+    return [EndedChecks(CheckStep._make(row[:5]), *row[5:]) for row in sorted(rows, key=itemgetter(0))]
 
 
 def count_waiting_days(session: Session, *, today: datetime) -> WaitingDays:
@@ -367,6 +229,7 @@ def lock_changed_day(session: Session, *, before: datetime, today: datetime) -> 
 
 
 def postpone_day(session: Session, changed: ChangedDay) -> None:
+    """Puts the day at the end of those that wait to be added up."""
     session.connection().exec_driver_sql(_POSTPONE, changed._asdict())
 
 
@@ -383,6 +246,7 @@ def store_day_of_checks(session: Session, deployment_no: int, day: datetime) -> 
 
 
 def join_steps(checks: Iterable[EndedChecks], step: timedelta) -> list[CheckStep]:
+    """Joins days to longer steps; steps of at most a day stay as they are."""
     if step <= DAY:
         return [ended.step for ended in checks]
     days_by_start: dict[datetime, list[CheckStep]] = {}
@@ -418,13 +282,12 @@ def list_version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
 
 
 def cut_to_days(span: Span) -> Span:
-    """Cuts to the first and last midnight (UTC); within one day, the end is before the start."""
-    return Span(
-        start=ORIGIN - (ORIGIN - span.start) // DAY * DAY, end=ORIGIN + (span.end - ORIGIN) // DAY * DAY
-    )
+    """Cuts the span to its first and last midnight (UTC); within one day, the end is before the start."""
+    return Span(ORIGIN - (ORIGIN - span.start) // DAY * DAY, ORIGIN + (span.end - ORIGIN) // DAY * DAY)
 
 
 def list_stretches_between(stored_days: Iterable[datetime], stretch: Stretch) -> list[Stretch]:
+    """Lists the parts of a stretch that no stored day covers; days are in their order."""
     stretches = []
     first = stretch.first
     for day in stored_days:

@@ -5,7 +5,7 @@ Series of one metric are read straight from the driver, for speed.
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self
 
 from psycopg.types.json import Jsonb
 from sqlalchemy import delete, insert, select, tuple_
@@ -24,7 +24,7 @@ from .day_queries import DAY, Stretch, list_stretches_between
 
 @frozen_by_name
 class SeriesFilter:
-    """An absent or empty member accepts all. Times are half-open."""
+    """Filter of measurements: an absent or empty member accepts all, times are half-open."""
 
     metrics: tuple[str, ...] = ()
     data: DataSet | None = None
@@ -47,6 +47,8 @@ class SeriesFilter:
 
 @frozen
 class Point:
+    """Measurement of a check; `no` is its number, after which a page continues."""
+
     no: int
     check_id: str
     measurement: Measurement
@@ -96,14 +98,14 @@ _HAS_OUTCOMES = (
     """ "window"->'favourable' = %(favourable)s AND "window"->'unfavourable' = %(unfavourable)s """
 )
 _HAS_ANY_OUTCOMES = """ "window" ? 'favourable' AND "window" ? 'unfavourable' """
-_IS_TABLE = """
+_IS_CHOSEN_TABLE = """
     (%(data)s::text IS NULL OR data = %(data)s) AND (%(attribute)s::text IS NULL OR attribute = %(attribute)s)
 """
 _OPEN_HOURS = f"""
     SELECT span_start, data, attribute, cells, 1
     FROM ({_NEWEST_CHECKS.format(of_outcomes=_HAS_OUTCOMES)}) newest
     JOIN check_tables ON check_no = newest.no
-    WHERE part = 'span' AND {_IS_TABLE}
+    WHERE part = 'span' AND {_IS_CHOSEN_TABLE}
     ORDER BY span_start, data, attribute
     LIMIT %(limit)s
 """  # noqa: S608 - of constants only
@@ -118,7 +120,7 @@ _STORED_DAYS = f"""
     SELECT stored.day, hour, data, attribute, cells, hours
     FROM check_days stored
     LEFT JOIN table_days summed ON summed.deployment_no = stored.deployment_no AND summed.day = stored.day
-        AND favourable = %(favourable)s AND unfavourable = %(unfavourable)s AND {_IS_TABLE}
+        AND favourable = %(favourable)s AND unfavourable = %(unfavourable)s AND {_IS_CHOSEN_TABLE}
     WHERE stored.deployment_no = %(deployment_no)s AND is_kept
         AND stored.day >= coalesce(%(since)s::timestamptz, '-infinity')
         AND stored.day <= coalesce(%(until)s::timestamptz - interval '1 day', 'infinity')
@@ -185,6 +187,7 @@ def read_summed_tables(
 
 
 def read_day_tables(session: Session, deployment_no: int, day: datetime) -> list[DayTable]:
+    """Reads the tables of the newest check of each hour, those of the same outcomes together."""
     values = {"deployment_no": deployment_no, "firsts": [day], "lasts": [day + DAY]}
     return [
         DayTable(CountedOutcomes(*row[5:]), HourTable.read(row[:5]))
@@ -216,9 +219,7 @@ def store_day_tables(session: Session, deployment_no: int, day: datetime, tables
 
 @frozen_by_name
 class SeriesKey:
-    """Selects a series of one metric. `attribute` None: the figures of all records; times are half-open. The
-    scope `worst` must be the only one.
-    """
+    """Selects a series of one metric; `attribute` None: of all records. The scope `worst` must be alone."""
 
     metric: str
     data: DataSet
@@ -228,21 +229,7 @@ class SeriesKey:
     until: datetime | None = None
 
 
-StoredPoint = tuple[
-    int,
-    str,
-    str | None,
-    float | None,
-    float | None,
-    float | None,
-    int,
-    str | None,
-    str | None,
-    bool,
-    float | None,
-    float | None,
-    int,
-]
+StoredPoint = tuple[Any, ...]
 """check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit,
 definition.
 
@@ -251,6 +238,8 @@ A class would cost as much as the read.
 
 
 class EndedRun(NamedTuple):
+    """Check that succeeded, had too few records, or failed."""
+
     no: int
     id: str
     state: str
@@ -266,15 +255,12 @@ class EndedRun(NamedTuple):
 
 
 class SpanCount(NamedTuple):
-    """Numbers of records of a check: logged in its span, `additional` from before it (0 where carried
-    forward), and those of the span beyond the newest `max_records`.
-    """
+    """Numbers of a check's records in its span, and of `additional` ones (0 where carried forward)."""
 
     span_start: datetime
     span_end: datetime
     logged: int
     additional: int
-    beyond_newest: int
 
 
 # IS NOT DISTINCT FROM could not use the index.
@@ -303,8 +289,7 @@ _RUNS = (
 _COUNTS = f"""
     SELECT span_start, span_end, ("window"->>'logged_in_span')::bigint,
         CASE WHEN "window" ? 'carried_from' AND "window"->>'logged_in_span' = '0' THEN 0
-            ELSE ("window"->>'additional_records')::bigint END,
-        ("window"->>'logged_in_span')::bigint - ("window"->>'records')::bigint
+            ELSE ("window"->>'additional_records')::bigint END
     {_ENDED_CHECKS}
         AND "window" ? 'logged_in_span' AND span_end <= span_start + interval '1 hour'
         AND span_start = date_trunc('hour', span_start, 'UTC')
@@ -329,25 +314,21 @@ def read_stored_points(session: Session, deployment_no: int, key: SeriesKey) -> 
         of_attribute="attribute IS NULL" if key.attribute is None else "attribute = %(attribute)s",
         of_scopes="worst_of IS NOT NULL" if is_worst else "scope = ANY(%(scopes)s)",
     )
-    return cast("list[StoredPoint]", read_rows(session, statement, values))
+    return read_rows(session, statement, values)
 
 
 def read_ended_runs(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None
 ) -> list[EndedRun]:
-    """Checks that end in [since, until), in the order of their ends, without cancelled ones."""
-    return [
-        EndedRun._make(row)
-        for row in read_rows(session, _RUNS, {"deployment_no": deployment_no, "since": since, "until": until})
-    ]
+    """Reads the checks that end in [since, until), in the order of their ends, without cancelled ones."""
+    values = {"deployment_no": deployment_no, "since": since, "until": until}
+    return list(map(EndedRun._make, read_rows(session, _RUNS, values)))
 
 
 def read_span_counts(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None
 ) -> list[SpanCount]:
-    """Counts of checks that start with an hour, are not longer, and end in [since, until); of each hour those
-    of the longest check.
-    """
+    """Reads the counts of hours whose checks end in [since, until): those of the longest check of each."""
     rows = read_rows(session, _COUNTS, {"deployment_no": deployment_no, "since": since, "until": until})
     # Of checks with one start, the last one to end replaces the others.
     return list({row[0]: SpanCount._make(row) for row in rows}.values())

@@ -5,17 +5,18 @@ up.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import date, datetime, timedelta
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import InvalidInput
-from ...base.values import frozen_by_name
+from ...base.strict_json import JsonObject
+from ...base.values import frozen, frozen_by_name
 from ...database.binary_rows import read_rows
 from ...deployments.monitor.queries import find_strictest_limits
 from ...domain.check import DataSet, Measurement, Span
@@ -23,6 +24,7 @@ from ...domain.groups import GroupWords
 from ...domain.monitor import Comparison, Monitor, list_comparisons
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.group_labels import IntArray
+from ...statistics.intervals.verdicts import Limits
 from ...statistics.measures.period_figures import RATIO, PeriodFigure, measure_period
 from ...statistics.sentences.left_out import CountedRecords
 from ...statistics.tables.count_table import GroupCounts, LabelledCells
@@ -45,7 +47,7 @@ MAX_HOURS = 20_000
 """Max hours of a period: more than two years."""
 
 HOURS_OF_DAY = 25
-"""Max hours of a period that is divided into hours instead of days."""
+"""Hours of the longest day: a period of at most as many is divided into hours instead of days."""
 
 _HOURS = """
     SELECT check_no, span_start, monitor_version, model_revision, revisions, others, records, beyond_newest,
@@ -62,9 +64,14 @@ _HOURS = """
             AND span_start = date_trunc('hour', span_start, 'UTC')
             AND EXISTS (SELECT FROM check_tables WHERE check_no = no AND part = 'span')
         ORDER BY span_start, no DESC
-    ) newest JOIN check_tables USING (check_no)
-    WHERE part = 'span' AND data = ANY(%(data)s) ORDER BY span_start, data, attribute
+    ) newest
+    JOIN check_tables USING (check_no)
+    WHERE part = 'span' AND data = ANY(%(data)s)
+    ORDER BY span_start, data, attribute
 """
+
+
+_HourTables = Mapping[DataSet, list[tuple[datetime, Table]]]
 
 
 class PartKey(NamedTuple):
@@ -73,8 +80,9 @@ class PartKey(NamedTuple):
 
 
 class _HourRow(NamedTuple):
-    """Table of an hour, and facts on its check. `others` are records of other revisions in its window. Old
-    checks stored no `revisions`, and their tables may hold these records.
+    """Table of an hour, and facts on its check; `others` are the window's records of other revisions.
+
+    Old checks stored no `revisions`, and their tables may hold the others.
     """
 
     check_no: int
@@ -87,7 +95,7 @@ class _HourRow(NamedTuple):
     beyond_newest: int | None
     data: DataSet
     attribute: str
-    cells: Mapping[str, Any]
+    cells: JsonObject
 
     @property
     def comparison(self) -> Comparison:
@@ -95,23 +103,24 @@ class _HourRow(NamedTuple):
 
     @property
     def is_mixed(self) -> bool:
+        """Whether several revisions are in the table, and it does not say how many records are of which."""
         if self.revisions is None:
             return bool(self.others)
         return len(self.revisions) > 1 and PIECES not in self.cells
 
-    def has_counts_of(self, cells: Mapping[str, Any]) -> bool:
-        own, others = (
+    def has_counts_of(self, cells: JsonObject) -> bool:
+        counts, other_counts = (
             [(key, hour, table.to_json()) for key, hour, table in row.list_tables()]
             for row in (self, self._replace(cells=cells))
         )
-        return own == others
+        return counts == other_counts
 
     def list_tables(self) -> Iterator[tuple[PartKey, datetime, Table]]:
         """Yields the tables of the revisions, with the hour in which their records were scored."""
         revision = self.model_revision
         if self.data is DataSet.AS_LOGGED and self.revisions:
             revision = self.revisions[0]
-        pieces: Sequence[Mapping[str, Any]] = [{"hour": None, "revision": revision, "cells": self.cells}]
+        pieces: Sequence[JsonObject] = [{"hour": None, "revision": revision, "cells": self.cells}]
         if self.data is DataSet.LABELLED:
             pieces = [piece for piece in self.cells.get(PIECES, ()) if piece["hour"] is not None]
         elif self.data is DataSet.AS_LOGGED and (self.is_mixed or PIECES in self.cells):
@@ -134,13 +143,13 @@ class PartComparison:
 
     comparison: Comparison
     records: CountedRecords
-    limits: tuple[float | None, float | None]
+    limits: Limits
     figures: Sequence[PeriodFigure]
     further: Sequence[Measurement] = ()
     labelled: Mapping[str, tuple[int, int]]
 
 
-@frozen_by_name
+@frozen
 class PeriodPart:
     key: PartKey
     hours: Sequence[datetime]
@@ -150,9 +159,10 @@ class PeriodPart:
 
 @frozen_by_name
 class PeriodSums:
-    """`hours` are those of the period that have ended, parts the newest first. Labels count that arrived
-    before `labels_until`, and corrections that were made before it; `unplaced` hours of them do not say of
-    which hours their records are. So many corrected values are `stale`, by data: they count as the checks read them.
+    """Figures of a period, the newest part first; so many of its ended `hours` were `checked`.
+
+    Labels and corrections count that were there before `labels_until`; `unplaced` hours of labels do not say
+    of which hours their records are. `stale` corrected values, by data, count as the checks read them.
     """
 
     span: Span
@@ -170,7 +180,7 @@ class PeriodSums:
 
 
 def cut_to_hours(span: Span, now: datetime) -> Span:
-    """Hours of the span that have ended: each belongs to the period in which it starts.
+    """Cuts the span to hours that have ended; an hour belongs to the period in which it starts.
 
     Raises:
         InvalidInput: there are more than a period may have.
@@ -178,7 +188,7 @@ def cut_to_hours(span: Span, now: datetime) -> Span:
     start, end = (floor_to_hour(moment - timedelta.resolution) + HOUR for moment in (span.start, span.end))
     if (end - start) // HOUR > MAX_HOURS:
         raise InvalidInput("since", f"leaves more than {MAX_HOURS:,} hours; choose a later one")
-    return Span(start=start, end=max(start, min(end, floor_to_hour(now))))
+    return Span(start, max(start, min(end, floor_to_hour(now))))
 
 
 def read_period(
@@ -197,9 +207,7 @@ def read_period(
     monitor = recount.monitor
     labels_until = max(labels_until, span.start)
     stored = _read_hours(session, recount.deployment.no, span, DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL)
-    stored += _read_hours(
-        session, recount.deployment.no, Span(start=span.start, end=labels_until), DataSet.LABELLED
-    )
+    stored += _read_hours(session, recount.deployment.no, Span(span.start, labels_until), DataSet.LABELLED)
     rows, stale = _correct_rows(session, recount, stored, span, labels_until)
     tables: dict[PartKey, dict[Comparison, _HourTables]] = {}
     for row in rows:
@@ -208,59 +216,75 @@ def read_period(
                 part_tables = tables.setdefault(key, defaultdict(lambda: defaultdict(list)))
                 part_tables[row.comparison][row.data].append((hour, table))
     # One row of each hour: it has a table for each attribute.
-    by_hour = {row.hour: row for row in rows if row.data is DataSet.AS_LOGGED}
+    rows_by_hour = {row.hour: row for row in rows if row.data is DataSet.AS_LOGGED}
     left_out = {
-        "beyond_newest": sum(row.beyond_newest or 0 for row in by_hour.values()),
-        "mixed_revisions": sum(row.records or 0 for row in by_hour.values() if row.is_mixed),
+        "beyond_newest": sum(row.beyond_newest or 0 for row in rows_by_hour.values()),
+        "mixed_revisions": sum(row.records or 0 for row in rows_by_hour.values() if row.is_mixed),
     }
     hours = (span.end - span.start) // HOUR
-
-    def find_unit(hour: datetime) -> datetime | date:
-        return hour if hours <= HOURS_OF_DAY else hour.astimezone(zone).date()
-
-    parts = []
-    for key, part_tables in tables.items():
-        counted = sorted({hour for by_data in part_tables.values() for hour, _ in by_data[DataSet.AS_LOGGED]})
-        reach = span if len(tables) == 1 else Span(start=counted[0], end=counted[-1] + HOUR)
-        units = {
-            find_unit(reach.start + HOUR * number) for number in range((reach.end - reach.start) // HOUR)
-        }
-        comparisons = [
-            _measure_comparison(monitor, comparison, by_data, units=units, find_unit=find_unit, at=span.end)
-            for comparison, by_data in part_tables.items()
-            if by_data[DataSet.AS_LOGGED]
-        ]
-        records = max((comparison.records.of for comparison in comparisons), default=0)
-        parts.append(PeriodPart(key=key, hours=counted, records=records, comparisons=comparisons))
-    # A revision without traffic must not decide.
-    parts = [part for part in parts if part.records] or parts
-    total = sum(part.records for part in parts)
+    parts = _measure_parts(monitor, tables, span, None if hours <= HOURS_OF_DAY else zone)
     if logged is not None:
-        left_out["not_checked"] = max(0, logged - total - sum(left_out.values()))
-    names = GroupWords.of(monitor)
-    texts = {"newest": f"{monitor.max_records:,} of an hour"}
-    for position, part in enumerate(parts):
-        ungrouped = left_out | {"other_part": total - part.records}
-        comparisons = [
-            replace(
-                comparison,
-                records=replace(comparison.records.add_ungrouped(**ungrouped), words=texts).named(
-                    names.label
-                ),
-            )
-            for comparison in part.comparisons
-        ]
-        parts[position] = replace(part, comparisons=comparisons)
+        counted = sum(part.records for part in parts)
+        left_out["not_checked"] = max(0, logged - counted - sum(left_out.values()))
+    parts = _add_left_out(parts, left_out, monitor)
     return PeriodSums(
         span=span,
         zone=zone,
         hours=hours,
-        checked=len(by_hour),
+        checked=len(rows_by_hour),
         parts=sorted(parts, key=lambda part: (part.hours[-1], part.hours[0]), reverse=True),
         labels_until=labels_until,
         unplaced=len({row.hour for row in rows if row.data is DataSet.LABELLED and PIECES not in row.cells}),
         stale=stale,
     )
+
+
+def _find_unit(hour: datetime, zone: ZoneInfo | None) -> datetime | date:
+    return hour if zone is None else hour.astimezone(zone).date()
+
+
+def _measure_parts(
+    monitor: Monitor,
+    tables: Mapping[PartKey, Mapping[Comparison, _HourTables]],
+    span: Span,
+    zone: ZoneInfo | None,
+) -> list[PeriodPart]:
+    """Measures each part by days of the zone, without one by hours."""
+    parts = []
+    for key, part_tables in tables.items():
+        counted = sorted({hour for by_data in part_tables.values() for hour, _ in by_data[DataSet.AS_LOGGED]})
+        reach = span if len(tables) == 1 else Span(counted[0], counted[-1] + HOUR)
+        units = {
+            _find_unit(reach.start + HOUR * number, zone)
+            for number in range((reach.end - reach.start) // HOUR)
+        }
+        comparisons = [
+            _measure_comparison(monitor, comparison, by_data, units=units, zone=zone, at=span.end)
+            for comparison, by_data in part_tables.items()
+            if by_data[DataSet.AS_LOGGED]
+        ]
+        records = max((comparison.records.of for comparison in comparisons), default=0)
+        parts.append(PeriodPart(key, counted, records, comparisons))
+    # A revision without traffic must not decide.
+    return [part for part in parts if part.records] or parts
+
+
+def _add_left_out(
+    parts: Sequence[PeriodPart], left_out: Mapping[str, int], monitor: Monitor
+) -> list[PeriodPart]:
+    """Adds the records of no known group that the figures leave out, and those of the other parts."""
+    placeholders = {"newest": f"{monitor.max_records:,} of an hour"}
+    name = GroupWords.of(monitor).label
+    total = sum(part.records for part in parts)
+    completed = []
+    for part in parts:
+        ungrouped = {**left_out, "other_part": total - part.records}
+        comparisons = []
+        for comparison in part.comparisons:
+            records = replace(comparison.records.add_ungrouped(**ungrouped), words=placeholders)
+            comparisons.append(replace(comparison, records=records.named(name)))
+        completed.append(replace(part, comparisons=comparisons))
+    return completed
 
 
 def _read_hours(session: Session, deployment_no: int, span: Span, *data: DataSet) -> list[_HourRow]:
@@ -272,9 +296,7 @@ def _read_hours(session: Session, deployment_no: int, span: Span, *data: DataSet
 def _correct_rows(
     session: Session, recount: HourRecount, rows: Sequence[_HourRow], span: Span, cut_off: datetime
 ) -> tuple[list[_HourRow], dict[DataSet, int]]:
-    """Gives tables of hours with corrections the values of the cut-off; counts, by data, the values that
-    stay as the check read them, because its table does not come out of the records again.
-    """
+    """Gives tables of corrected hours the values of the cut-off; counts those that stay as they were read."""
     corrected = list(rows)
     indices_by_hour = defaultdict[datetime, list[int]](list)
     for index, row in enumerate(rows):
@@ -304,22 +326,19 @@ def _correct_rows(
     return corrected, {data: len(values) for data, values in stale.items()}
 
 
-_HourTables = Mapping[DataSet, list[tuple[datetime, Table]]]
-
-
 def _measure_comparison(
     monitor: Monitor,
     comparison: Comparison,
     tables: _HourTables,
     *,
     units: Collection[datetime | date],
-    find_unit: Callable[[datetime], datetime | date],
+    zone: ZoneInfo | None,
     at: datetime,
 ) -> PartComparison:
-    by_unit = defaultdict(list)
+    tables_by_unit = defaultdict(list)
     for hour, table in tables[DataSet.AS_LOGGED]:
-        by_unit[find_unit(hour)].append(cast("GroupCounts", table))
-    sums = [GroupCounts.merge(of_unit) for of_unit in by_unit.values()]
+        tables_by_unit[_find_unit(hour, zone)].append(cast("GroupCounts", table))
+    sums = [GroupCounts.merge(tables_of_unit) for tables_of_unit in tables_by_unit.values()]
     total = GroupCounts.merge(sums)
     members = comparison.members(monitor) if comparison in list_comparisons(monitor) else []
     limits = find_strictest_limits(members, RATIO)
@@ -333,8 +352,8 @@ def _measure_comparison(
         if isinstance(table, LabelledCells):
             cohort = _count_cohort(table, total)
             table = replace(table, cohort=cohort)
-            counted = zip(table.groups, cohort.sum(1).tolist(), strict=False)
-            labelled = {group.label: (of_group[1], of_group[0]) for group, of_group in counted}
+            counts = zip(table.groups, cohort.sum(1).tolist(), strict=False)
+            labelled = {group.label: (with_label, records) for group, (records, with_label) in counts}
         further += measure_table(
             data,
             comparison,
@@ -355,6 +374,7 @@ def _measure_comparison(
 
 
 def _count_cohort(labelled: LabelledCells, scored: GroupCounts) -> IntArray:
+    """Counts [groups + 1, outcomes, 2] scored records, and those with a label."""
     cohort = labelled.count_labels()
     position_of = {group.label: position for position, group in enumerate(scored.groups)}
     for position, group in enumerate(labelled.groups):

@@ -23,16 +23,15 @@ from ...domain.monitor import Comparison, Monitor, list_comparisons, split_group
 from ...statistics.sentences.left_out import CountedRecords
 from ...statistics.tables.count_table import GroupCounts, LabelledCells
 from ..counting.left_out_of_check import leave_out_unanswered
+from ..counting.other_revisions import OTHER_REVISIONS, merge_revisions
 from ..counting.tabulate import (
     EVERYBODY,
     LOGGED_AS,
     MITIGATED,
-    OTHER_REVISIONS,
     STRATA_OF,
     TABLE_TYPES,
     Table,
     list_measured_data,
-    merge_revisions,
     merge_tables,
 )
 from ..measure import measure_table
@@ -42,6 +41,12 @@ from .measurement_queries import DayTable, HourTable, read_day_tables, store_day
 OTHER_STRATA = (
     "none of the hours was checked with {column} as the column of the strata; ask for checks of them again"
 )
+
+
+QUIET_TIME = timedelta(minutes=5)
+"""Time without a change of a day's checks after which the day is added up."""
+
+log = structlog.get_logger(__name__)
 
 
 class Period(StrEnum):
@@ -73,8 +78,7 @@ def roll_up(
     *,
     scopes: frozenset[str] | None = None,
 ) -> list[RolledUp]:
-    """Measures every metric of every period with a checked hour, oldest first, by the monitor's present
-    limits.
+    """Measures every metric of every period with a checked hour, oldest first, by the present limits.
 
     `scopes` None: all figures. Left out are tables of attributes no longer watched or divided otherwise, and
     of other mitigation: their sum would compare unlike groups.
@@ -191,7 +195,7 @@ def find_period_start(hour: datetime, period: Period) -> datetime:
 def _is_of_present_groups(
     comparison: Comparison, labels_and_roles: Sequence[tuple[str, str]], monitor: Monitor
 ) -> bool:
-    """Whether the groups of a table are those of the monitor now.
+    """Whether the groups of a table are those of the present monitor.
 
     Without a listed reference, a combination is a reference exactly if none of its values is monitored.
     """
@@ -226,12 +230,6 @@ def _is_of_present_groups(
             if counted_values != monitored_values | reference_values:
                 return False
     return True
-
-
-QUIET_TIME = timedelta(minutes=5)
-"""Time without a change of a day's checks after which the day is added up."""
-
-log = structlog.get_logger(__name__)
 
 
 def add_up_next_day(session: Session, *, now: datetime, quiet_time: timedelta = QUIET_TIME) -> bool:

@@ -33,8 +33,7 @@ Records = Annotated[
     ),
 ]
 
-
-_FIND = (
+_FIND_FORMAT = (
     "Try the payload formats one after the other until the answer has all outputs. Nothing is changed: "
     "set the format that was found."
 )
@@ -48,7 +47,7 @@ class EndpointTestIn(In):
     records: Records | None = None
     """Left out: the payload record that was logged last."""
 
-    find_format: bool = Field(default=False, description=_FIND)
+    find_format: bool = Field(default=False, description=_FIND_FORMAT)
 
 
 class NewEndpointTestIn(In):
@@ -58,7 +57,7 @@ class NewEndpointTestIn(In):
 
     deployment: DeploymentIn
     records: Records
-    find_format: bool = Field(default=False, description=_FIND)
+    find_format: bool = Field(default=False, description=_FIND_FORMAT)
 
 
 class TestedOutcome(StrEnum):

@@ -24,6 +24,7 @@ from ...payloads.wire import Rows
 from ..copies.repeats import REPEATS_DIFFER
 
 TEST_SECONDS = 10.0
+"""Time that a test may take, in all formats together."""
 
 MAX_TEST_RECORDS = 10
 
@@ -73,6 +74,7 @@ class EndpointTest:
 
     @property
     def read(self) -> str | None:
+        """The part of the answer that was read, in words."""
         if not self.predictions:
             return None
         further = "" if len(self.predictions) == 1 else f", and of {len(self.predictions) - 1} more"
@@ -157,11 +159,10 @@ async def try_endpoint(
     )
     same_as_logged = _is_same(predictions[0], question.logged) if question.logged else None
     warnings = list(_list_warnings(question, redacted, outcomes, same_as_logged=same_as_logged))
-    differ = sum(
-        not _is_same(repeat, first) for repeat, first in zip(repeats, cycle(predictions), strict=False)
-    )
-    if differ:
-        warnings.append(REPEATS_WARNING.format(differ=differ, asked=len(repeats)))
+    pairs = zip(repeats, cycle(predictions), strict=False)
+    different_repeats = sum(not _is_same(repeat, first) for repeat, first in pairs)
+    if different_repeats:
+        warnings.append(REPEATS_WARNING.format(differ=different_repeats, asked=len(repeats)))
     return replace(
         test,
         seconds=seconds,
@@ -179,21 +180,18 @@ def _is_complete(test: EndpointTest, outputs: OutputFields) -> bool:
     )
 
 
-def _redact(value: Scalar, endpoint: Endpoint) -> Scalar:
-    if not isinstance(value, str):
-        return value
-    text = redact_secrets(value, endpoint)
-    return text if len(text) <= _MAX_SHOWN_CHARACTERS else text[:_MAX_SHOWN_CHARACTERS] + "…"
+def _redact(answer: Scalar, endpoint: Endpoint) -> Scalar:
+    if not isinstance(answer, str):
+        return answer
+    redacted = redact_secrets(answer, endpoint)
+    return redacted if len(redacted) <= _MAX_SHOWN_CHARACTERS else redacted[:_MAX_SHOWN_CHARACTERS] + "…"
 
 
 def _is_same(first: Prediction, second: Prediction) -> bool:
     if describe_outcome(first.prediction) != describe_outcome(second.prediction):
         return False
-    if (
-        first.label is not None
-        and second.label is not None
-        and describe_outcome(first.label) != describe_outcome(second.label)
-    ):
+    labels = {describe_outcome(label) for label in (first.label, second.label) if label is not None}
+    if len(labels) > 1:
         return False
     if first.probability is None or second.probability is None:
         return True

@@ -1,4 +1,4 @@
-"""Workers by their heartbeats, on the database's clock: without one no check runs and no alert is sent."""
+"""Heartbeats of workers, on the database's clock; the web service's address, and the database's name."""
 
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -8,16 +8,34 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
-from ...base.values import frozen_by_name
+from ...base.values import frozen
 from ...database.tables import ListenerRow, WorkerRow
 
 BEAT_SECONDS = 10
+"""Pause between two heartbeats of a worker."""
 
 SILENT_AFTER = timedelta(seconds=45)
 """Time without a heartbeat after which a worker counts as silent."""
 
 FORGOTTEN_AFTER = timedelta(hours=1)
 """Time without a heartbeat after which a worker's row is deleted."""
+
+RUNBOOK = "docs/operations/runbook.md#no-worker-answers"
+
+_SILENT = (
+    "No worker has answered since {since}. Checks and alerts wait; logging goes on, and nothing that "
+    "is logged is lost."
+)
+_NEVER_SEEN = (
+    "No worker has answered yet. Checks and alerts wait; logging goes on, and nothing that is logged is lost."
+)
+_START = "Start one with evenhand worker, or with evenhand serve, which runs one itself."
+_START_AGAIN = (
+    "The end of the worker's log says why it stopped. Start it again with evenhand worker or evenhand serve."
+)
+
+_LISTENER_NO = 1
+"""Number of the only row of its table."""
 
 
 class WorkerState(StrEnum):
@@ -30,7 +48,7 @@ class WorkerState(StrEnum):
     NEVER_SEEN = "never_seen"
 
 
-@frozen_by_name
+@frozen
 class WorkersSeen:
     answering: int
     last_seen_at: datetime | None
@@ -43,7 +61,7 @@ class WorkersSeen:
 
 
 def record_beat(session: Session, worker_id: str) -> None:
-    """Also deletes workers that were silent for FORGOTTEN_AFTER."""
+    """Records a heartbeat, and deletes workers that were silent for `FORGOTTEN_AFTER`."""
     session.execute(
         insert(WorkerRow)
         .values(id=worker_id)
@@ -59,13 +77,11 @@ def read_workers_seen(session: Session, *, silent_after: timedelta = SILENT_AFTE
     answering, last_seen_at = session.execute(
         select(func.count().filter(is_answering), func.max(WorkerRow.beat_at))
     ).one()
-    return WorkersSeen(answering=answering, last_seen_at=last_seen_at)
-
-
-_LISTENER_NO = 1
+    return WorkersSeen(answering, last_seen_at)
 
 
 def record_listener(session: Session, exposed_on: str | None) -> None:
+    """Records that the web service starts; `exposed_on` is its address if other machines reach it."""
     values = {"exposed_on": exposed_on, "started_at": func.now()}
     session.execute(
         insert(ListenerRow)
@@ -88,22 +104,7 @@ def name_installation(session: Session) -> str | None:
         return None
 
 
-RUNBOOK = "docs/operations/runbook.md#no-worker-answers"
-
-_SILENT = (
-    "No worker has answered since {since}. Checks and alerts wait; logging goes on, and nothing that "
-    "is logged is lost."
-)
-_NEVER_SEEN = (
-    "No worker has answered yet. Checks and alerts wait; logging goes on, and nothing that is logged is lost."
-)
-_START = "Start one with evenhand worker, or with evenhand serve, which runs one itself."
-_START_AGAIN = (
-    "The end of the worker's log says why it stopped. Start it again with evenhand worker or evenhand serve."
-)
-
-
-@frozen_by_name
+@frozen
 class WorkerNotice:
     sentence: str
     next_step: str
@@ -114,13 +115,13 @@ def choose_notice(workers: WorkersSeen) -> WorkerNotice | None:
         case WorkerState.ANSWERING:
             return None
         case WorkerState.NEVER_SEEN:
-            return WorkerNotice(sentence=_NEVER_SEEN, next_step=_START)
+            return WorkerNotice(_NEVER_SEEN, _START)
         case WorkerState.SILENT:
             at = workers.last_seen_at
             since = (
                 "a time that is not known" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
             )
-            return WorkerNotice(sentence=_SILENT.format(since=since), next_step=_START_AGAIN)
+            return WorkerNotice(_SILENT.format(since=since), _START_AGAIN)
 
 
 def describe_silence(workers: WorkersSeen) -> str | None:

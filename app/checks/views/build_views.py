@@ -74,9 +74,57 @@ OTHER_MONITOR = (
     "The monitor was changed after the check: the groups are those of its present version "
     "{now}, the check's was {then}."
 )
+CARRIED = (
+    "Nothing was logged since, and the records and labels that were read are still the same;"
+    " the figures are those of check {check_id}, carried forward."
+)
+
+_DATA_AND_METRICS = {
+    ViewKind.OPENSCALE: (
+        (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL),
+        frozenset({RATE, IMPACT, EQUALITY, OPENSCALE}),
+    ),
+    ViewKind.AS_LOGGED: ((DataSet.AS_LOGGED,), frozenset({RATE, IMPACT})),
+    ViewKind.MITIGATED: (
+        (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.MITIGATED, DataSet.MITIGATED_LABELLED),
+        frozenset({RATE, IMPACT, RATE_BEFORE, RATE_AFTER, IMPACT_BEFORE, IMPACT_AFTER})
+        | {name for names in QUALITY for name in names},
+    ),
+}
+
+_NOT_ENDED = {
+    CheckState.QUEUED: "The check waits for a worker; it has no figures yet.",
+    CheckState.RUNNING: "The check is running; it has no figures yet.",
+}
+_ENDED_WITHOUT_FIGURES = {
+    CheckState.FAILED: "The check failed",
+    CheckState.INSUFFICIENT_DATA: "The check had too few records",
+    CheckState.CANCELLED: "The check was cancelled",
+}
+
+_NOT_STORED = {key for key, metric in CATALOGUE.items() if not metric.is_stored}
+_MEASURED_ON_REQUEST = {
+    DataSet.AS_LOGGED: {RATE},
+    DataSet.OPENSCALE: {RATE, EQUALITY, OPENSCALE},
+    DataSet.COUNTERFACTUAL: {RATE},
+    DataSet.MITIGATED: _NOT_STORED | {RATE_BEFORE, RATE_AFTER},
+    DataSet.MITIGATED_LABELLED: _NOT_STORED,
+}
+"""Metrics that are measured on the stored tables, by data set, because checks do not store their figures."""
+
+VIEW_OF_DATA = {
+    DataSet.AS_LOGGED: ViewKind.AS_LOGGED,
+    DataSet.OPENSCALE: ViewKind.OPENSCALE,
+    DataSet.COUNTERFACTUAL: ViewKind.OPENSCALE,
+    DataSet.LABELLED: ViewKind.AS_LOGGED,
+    DataSet.TRAINING: ViewKind.TRAINING,
+    DataSet.MITIGATED: ViewKind.MITIGATED,
+    DataSet.MITIGATED_LABELLED: ViewKind.MITIGATED,
+}
 
 
 def explain_no_training(session: Session, deployment_no: int) -> str | None:
+    """Explains why there is no view of training data; None if there is one."""
     if find_training_summary(session, deployment_no) is None:
         return NO_DATA
     return NO_MONITOR if find_monitor(session, deployment_no) is None else None
@@ -85,6 +133,7 @@ def explain_no_training(session: Session, deployment_no: int) -> str | None:
 def fill_training_view(
     session: Session, deployment: Deployment, check: CheckRun, view: CheckView
 ) -> CheckView:
+    """Fills the view of training data with figures of the present upload, or with the reason for none."""
     summary = find_training_summary(session, deployment.no)
     monitor = find_monitor(session, deployment.no)
     if summary is None or monitor is None:
@@ -94,7 +143,7 @@ def fill_training_view(
     names = GroupWords.of(monitor)
     for present, measurements in _measure_labels(session, deployment, monitor, summary):
         if present.table is None:
-            attributes.append(AttributeView(comparison=present.comparison, reason=present.reason))
+            attributes.append(AttributeView(present.comparison, reason=present.reason))
             continue
         rates = [measurement for measurement in measurements if measurement.metric == _BASE_RATE]
         differences = [measurement for measurement in measurements if measurement.metric == LABEL_DIFFERENCE]
@@ -145,35 +194,6 @@ def _measure_labels(
                     at=summary.processed_at,
                 ),
             )
-
-
-CARRIED = (
-    "Nothing was logged since, and the records and labels that were read are still the same;"
-    " the figures are those of check {check_id}, carried forward."
-)
-
-_DATA_AND_METRICS = {
-    ViewKind.OPENSCALE: (
-        (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL),
-        frozenset({RATE, IMPACT, EQUALITY, OPENSCALE}),
-    ),
-    ViewKind.AS_LOGGED: ((DataSet.AS_LOGGED,), frozenset({RATE, IMPACT})),
-    ViewKind.MITIGATED: (
-        (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.MITIGATED, DataSet.MITIGATED_LABELLED),
-        frozenset({RATE, IMPACT, RATE_BEFORE, RATE_AFTER, IMPACT_BEFORE, IMPACT_AFTER})
-        | {name for names in QUALITY for name in names},
-    ),
-}
-
-_NOT_ENDED = {
-    CheckState.QUEUED: "The check waits for a worker; it has no figures yet.",
-    CheckState.RUNNING: "The check is running; it has no figures yet.",
-}
-_ENDED_WITHOUT_FIGURES = {
-    CheckState.FAILED: "The check failed",
-    CheckState.INSUFFICIENT_DATA: "The check had too few records",
-    CheckState.CANCELLED: "The check was cancelled",
-}
 
 
 def list_views(session: Session, deployment: Deployment, check: CheckRun) -> list[ViewStateOut]:
@@ -246,31 +266,10 @@ def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
             return replace(view, attributes=tuple(list_logged_attributes(source)), notes=notes)
 
 
-_NOT_STORED = {key for key, metric in CATALOGUE.items() if not metric.is_stored}
-_MEASURED_ON_REQUEST = {
-    DataSet.AS_LOGGED: {RATE},
-    DataSet.OPENSCALE: {RATE, EQUALITY, OPENSCALE},
-    DataSet.COUNTERFACTUAL: {RATE},
-    DataSet.MITIGATED: _NOT_STORED | {RATE_BEFORE, RATE_AFTER},
-    DataSet.MITIGATED_LABELLED: _NOT_STORED,
-}
-"""Metrics that are measured on the stored tables, by data set, because checks do not store their figures."""
-
-VIEW_OF_DATA = {
-    DataSet.AS_LOGGED: ViewKind.AS_LOGGED,
-    DataSet.OPENSCALE: ViewKind.OPENSCALE,
-    DataSet.COUNTERFACTUAL: ViewKind.OPENSCALE,
-    DataSet.LABELLED: ViewKind.AS_LOGGED,
-    DataSet.TRAINING: ViewKind.TRAINING,
-    DataSet.MITIGATED: ViewKind.MITIGATED,
-    DataSet.MITIGATED_LABELLED: ViewKind.MITIGATED,
-}
-
-
 def explain_figure(
     session: Session, deployment: Deployment, counted: CountedCheck, key: FigureKey, names: GroupWords
 ) -> Explanation:
-    """`names` name its groups.
+    """Explains a figure, stored or measured now; `names` name its groups.
 
     Raises:
         NotFound: the check has no such figure.

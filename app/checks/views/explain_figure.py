@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...base.values import frozen_by_name
+from ...base.values import frozen, frozen_by_name
 from ...database.binary_rows import read_row
 from ...domain.check import SIDES, DataSet, Details, Measurement, Scope
 from ...statistics.catalogue import CATALOGUE
@@ -77,10 +77,11 @@ _COUNT_WORDS = {
     "shortfall": "favourable outcomes short of the reference rate",
     "chosen_from": "groups it was chosen from",
 }
+# Members of details that are no counts.
 _NOT_COUNTS = {"formula", "whom", "monitored", "reference", "caution", "homogeneity"}
 
 
-@frozen_by_name
+@frozen
 class FigureCount:
     label: str
     value: str | int | float
@@ -88,9 +89,7 @@ class FigureCount:
 
 @frozen_by_name
 class Explanation:
-    """Words that explain a figure. `interval` is None without a number. `convention` says what sign or size
-    mean, `caution` that records are few.
-    """
+    """Words that explain a figure: `convention` says what sign or size mean, `caution` why it may mislead."""
 
     title: str
     formula: str
@@ -107,7 +106,7 @@ class Explanation:
 
 
 def explain(measurement: Measurement) -> Explanation:
-    """Raises KeyError: the catalogue has no metric of that key."""
+    """Explains a figure. Raises KeyError if the catalogue has no metric of that key."""
     metric = CATALOGUE[measurement.metric]
     details = measurement.details
     group = details.subject or details.monitored or str(measurement.group)
@@ -146,12 +145,12 @@ def describe_limits(measurement: Measurement) -> str:
     lower, upper = limits
     is_one_sided = mirror_limits(CATALOGUE[measurement.metric], limits) != (None, None)
     if upper is None:
-        range_ = f"from {write_limit(lower)} up"
+        reach = f"from {write_limit(lower)} up"
     elif lower is None:
-        range_ = f"up to {write_limit(upper)}"
+        reach = f"up to {write_limit(upper)}"
     else:
-        range_ = f"from {write_limit(lower)} to {write_limit(upper)}"
-    return f"Watched {range_} only." if is_one_sided else f"Fair {range_}."
+        reach = f"from {write_limit(lower)} to {write_limit(upper)}"
+    return f"Watched {reach} only." if is_one_sided else f"Fair {reach}."
 
 
 def build_judged_figure(measurement: Measurement) -> JudgedFigure:
@@ -174,11 +173,12 @@ def build_judged_figure(measurement: Measurement) -> JudgedFigure:
 
 
 def describe_measurement(measurement: Measurement) -> str:
-    """A sentence, also from the side of the reference if that is at a disadvantage."""
+    """Says the figure in a sentence, also from the side of the reference if that is at a disadvantage."""
     return phrase_figure(build_judged_figure(measurement), measurement.reason)
 
 
 def list_statements(measurement: Measurement) -> tuple[str, ...]:
+    """Lists sentences on whether there is a gap, on its verdict, and on the choice of the group."""
     figure = build_judged_figure(measurement)
     return tuple(filter(None, (describe_gap(figure), describe_verdict(figure), describe_choice(figure))))
 
@@ -191,12 +191,10 @@ def _list_counts(details: Details) -> Iterator[FigureCount]:
         side = next((side for side in SIDES if name.startswith(f"{side}_")), None)
         noun = name.removeprefix(f"{side}_") if side else name
         fallback = f"weight of {noun.removesuffix('_weight')}" if noun.endswith("_weight") else noun
-        text = _COUNT_WORDS.get(noun, fallback).replace("_", " ")
-        label = text
+        label = _COUNT_WORDS.get(noun, fallback).replace("_", " ")
         if side:
-            group = details.name_of(side)
-            label = f"the {side} group: {text}" if group is None else f"{group}: {text}"
+            label = f"{details.name_of(side) or f'the {side} group'}: {label}"
         count = ", ".join(map(str, value)) if isinstance(value, list) else value
         if not isinstance(count, str | int | float):
             count = str(count)
-        yield FigureCount(label=label, value=count)
+        yield FigureCount(label, count)

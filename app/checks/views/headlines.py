@@ -1,9 +1,9 @@
 """Headlines of a check in sentences, and the words of verdicts."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from ...base.values import frozen_by_name
+from ...base.strict_json import JsonObject
+from ...base.values import frozen, frozen_by_name
 from ...domain.check import DataSet, Measurement
 from ...domain.monitor import Comparison
 from ...statistics.intervals.verdicts import GRAVEST, Verdict
@@ -36,10 +36,7 @@ VERDICT_WORDS: Mapping[str | None, str] = {
 
 @frozen_by_name
 class WordedFigure:
-    """A figure in words: `sentence` says its value, `statements` say how sure it is.
-
-    `disadvantaged` is the side at a disadvantage, if any.
-    """
+    """Figure in words: `sentence` says its value, `statements` say how sure it is."""
 
     measurement: Measurement
     group: str
@@ -54,7 +51,7 @@ class WordedFigure:
         return " ".join((self.sentence, *self.statements, self.limits))
 
 
-@frozen_by_name
+@frozen
 class HeadlinePart:
     """Leading figure on one data set; without one, `absent` says why."""
 
@@ -86,9 +83,9 @@ class Headline:
 
 
 def list_headlines(
-    measurements: Sequence[Measurement], window: Mapping[str, Any] | None = None
+    measurements: Sequence[Measurement], window: JsonObject | None = None
 ) -> tuple[Headline, ...]:
-    """Headlines in the monitor's order, intersections last.
+    """Lists headlines in the monitor's order, intersections last.
 
     The check's `window` says which attributes the model does not see.
     """
@@ -120,10 +117,10 @@ def list_headlines(
             )
             parts.append(
                 HeadlinePart(
-                    data=data,
-                    name=name.capitalize(),
-                    figure=word_figure(leading) if leading else None,
-                    absent=absent,
+                    data,
+                    name.capitalize(),
+                    word_figure(leading) if leading else None,
+                    absent,
                 )
             )
 
@@ -169,6 +166,7 @@ def word_figure(measurement: Measurement) -> WordedFigure:
 
 
 def summarize_headlines(headlines: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
+    """Lists the attributes with figures of each verdict, the gravest verdict first."""
     summary: list[tuple[str | None, list[str]]] = []
     for verdict in GRAVEST:
         attributes = []

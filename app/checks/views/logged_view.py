@@ -1,9 +1,11 @@
 """Views of logged records: alone, with perturbed copies, and before and after mitigation."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, cast
+from itertools import chain
+from typing import cast
 
+from ...base.strict_json import JsonObject
 from ...domain.check import SIDES, DataSet, Scope
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.monitor import Comparison
@@ -17,7 +19,19 @@ RATE = "favourable_rate"
 IMPACT = "disparate_impact"
 EQUALITY = "perfect_equality"
 OPENSCALE = "openscale_fairness"
+RATE_BEFORE = "selection_rate_before"
+RATE_AFTER = "selection_rate_after"
+IMPACT_BEFORE = "disparate_impact_before"
+IMPACT_AFTER = "disparate_impact_after"
+COUNTERFACTUAL_BEFORE = "counterfactual_disparate_impact_before"
+COUNTERFACTUAL_AFTER = "counterfactual_disparate_impact_after"
+QUALITY = (
+    ("accuracy_before", "accuracy_after", "accuracy_change"),
+    ("balanced_accuracy_before", "balanced_accuracy_after", "balanced_accuracy_change"),
+)
+"""Metrics of labels before and after mitigation, and of the change."""
 
+# Notes and reasons of the views:
 NOT_PERTURBED = (
     "attributes that are watched together are measured on logged records only; they are not "
     "perturbed together"
@@ -41,17 +55,6 @@ ROUNDED = "{count:,} probabilities that the model answered, within 0.000001 of 0
 OTHER_REVISIONS = (
     "{records:,} records were scored by another revision of the model. They have no copies "
     "and are in no group of this view."
-)
-
-RATE_BEFORE = "selection_rate_before"
-RATE_AFTER = "selection_rate_after"
-IMPACT_BEFORE = "disparate_impact_before"
-IMPACT_AFTER = "disparate_impact_after"
-COUNTERFACTUAL_BEFORE = "counterfactual_disparate_impact_before"
-COUNTERFACTUAL_AFTER = "counterfactual_disparate_impact_after"
-QUALITY = (
-    ("accuracy_before", "accuracy_after", "accuracy_change"),
-    ("balanced_accuracy_before", "balanced_accuracy_after", "balanced_accuracy_change"),
 )
 
 NO_ATTRIBUTE = "the mitigation that was set for the deployment covers none of the monitored attributes"
@@ -81,9 +84,7 @@ def list_perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.list_comparisons():
         stored = source.tables.get((DataSet.COUNTERFACTUAL, comparison))
         if stored is None:
-            yield AttributeView(
-                comparison=comparison, reason=NOT_PERTURBED if comparison.is_combination else NOT_PICKED
-            )
+            yield AttributeView(comparison, reason=NOT_PERTURBED if comparison.is_combination else NOT_PICKED)
             continue
         rates, equality, openscale = (
             source.list_or_measure(DataSet.OPENSCALE, comparison, metric)
@@ -102,6 +103,7 @@ def list_perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
 
 
 def explain_not_perturbed(counted: CountedCheck) -> str | None:
+    """Explains why the check has no counterfactual data; None if it has."""
     if DataSet.COUNTERFACTUAL in counted.data_sets:
         return None
     return counted.check.reason or (NOT_PICKED if counted.window.get("with_endpoint") else NO_ENDPOINT)
@@ -110,7 +112,7 @@ def explain_not_perturbed(counted: CountedCheck) -> str | None:
 def list_notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
     unseen = list_notes_on_unseen(source.window)
     correlated = source.window.get("correlated_features", {})
-    notes = [note for notes_of_attribute in unseen.values() for note in notes_of_attribute]
+    notes = list(chain.from_iterable(unseen.values()))
     for view in with_copies:
         is_copied = view.attribute not in unseen or view.attribute in correlated
         # With one group on each side every record is in both; else some are in more groups than others.
@@ -129,7 +131,7 @@ def list_notes_on_intervals(source: CheckSource, with_copies: tuple[AttributeVie
     return (INTERVALS_DIFFER,) if is_mitigated and RESAMPLING_METHOD in methods else ()
 
 
-def list_notes_on_answers(window: Mapping[str, Any]) -> tuple[str, ...]:
+def list_notes_on_answers(window: JsonObject) -> tuple[str, ...]:
     rounded = window.get("rounded_probabilities")
     notes = () if rounded is None else (ROUNDED.format(count=rounded),)
     counts = window.get("records_not_scored", {})
@@ -153,12 +155,10 @@ def list_mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.list_comparisons():
         stored = source.tables.get((DataSet.MITIGATED, comparison))
         if stored is None:
-            reason = (
-                NOT_TOGETHER
-                if comparison.is_combination
-                else NOT_MITIGATED.format(attribute=comparison.label)
-            )
-            yield AttributeView(comparison=comparison, reason=reason)
+            reason = NOT_MITIGATED.format(attribute=comparison.label)
+            if comparison.is_combination:
+                reason = NOT_TOGETHER
+            yield AttributeView(comparison, reason=reason)
             continue
         before = collect_figures(
             source.list_or_measure(DataSet.MITIGATED, comparison, RATE_BEFORE),
@@ -203,24 +203,22 @@ def list_counterfactual_attributes(source: CheckSource) -> Iterator[AttributeVie
 
 
 def explain_not_mitigated(counted: CountedCheck, *, is_in_files: bool) -> str | None:
+    """Explains why the check has no mitigated data; None if it has."""
     if DataSet.MITIGATED in counted.data_sets:
         return None
     if is_in_files:
         return IN_FILES
     if not counted.window.get("with_endpoint"):
         return NO_ENDPOINT
-    has_copies = bool(counted.window.get("perturbed_records"))
-    return counted.check.reason or (
-        NO_ATTRIBUTE if has_copies and "mitigation" not in counted.window else NO_MITIGATION_METRIC
-    )
+    if counted.check.reason:
+        return counted.check.reason
+    is_without_attribute = counted.window.get("perturbed_records") and "mitigation" not in counted.window
+    return NO_ATTRIBUTE if is_without_attribute else NO_MITIGATION_METRIC
 
 
 def list_notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
-    return (
-        (ONLY_DIRECT, PROVISIONAL)
-        if read_mitigation(source).get("profile_is_provisional")
-        else (ONLY_DIRECT,)
-    )
+    is_provisional = read_mitigation(source).get("profile_is_provisional")
+    return (ONLY_DIRECT, PROVISIONAL) if is_provisional else (ONLY_DIRECT,)
 
 
 def _list_accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterator[Change]:
@@ -230,8 +228,9 @@ def _list_accuracy_changes(source: CheckSource, comparison: Comparison) -> Itera
             for name in names
         )
         for subject in sorted(before, key=lambda subject: subject[0] is not Scope.OVERALL):
-            yield Change(before=before[subject], after=after.get(subject), change=change.get(subject))
+            yield Change(before[subject], after.get(subject), change.get(subject))
 
 
-def read_mitigation(source: CheckSource) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", source.window.get("mitigation", {}))
+def read_mitigation(source: CheckSource) -> JsonObject:
+    """Reads what the check stored of its mitigation; empty without any."""
+    return cast("JsonObject", source.window.get("mitigation", {}))

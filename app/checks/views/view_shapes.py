@@ -1,4 +1,4 @@
-"""Shapes of the views of one check, and their groups from measurements and count tables.
+"""Views of one check, and their groups, which are made of measurements and count tables.
 
 Source: spec of the fairness check, section 12.
 """
@@ -121,7 +121,7 @@ class GroupShare:
         return self.outcomes.records
 
 
-@frozen_by_name
+@frozen
 class Change:
     before: Measurement
     after: Measurement | None
@@ -146,10 +146,9 @@ class MitigatedOut(Out):
     """The part that could not be learned of the attribute."""
 
 
-@frozen_by_name
+@frozen
 class AttributeView:
-    """One comparison in a view. `groups` are in the monitor's order, `pooled` the monitored, then the
-    reference group; without them `reason` says why.
+    """One comparison in a view: `groups` in the monitor's order, both sides `pooled`, else the reason.
 
     `worst` is the comparison furthest out. `perturbed_records` are copies (None: not perturbed),
     `unclassified_copies` those in neither outcome list. `notes` say what copies mean where the model does not
@@ -205,6 +204,7 @@ class CheckView:
 
 
 ShareSubject = tuple[Scope, str | None]
+"""Scope and group of a figure."""
 
 
 @frozen
@@ -227,6 +227,7 @@ def collect_figures(
     counted_as: str = "favourable",
     openscale: Iterable[Measurement] = (),
 ) -> GroupFigures:
+    """Collects figures; favourable outcomes are called `counted_as` in the details of the rates."""
     return GroupFigures(
         {(figure.scope, figure.group): _read_outcomes(figure, counted_as) for figure in rates},
         index_by_subject(comparisons),
@@ -244,11 +245,11 @@ def divide_shares(
     """Builds the view of a comparison from its tables and figures; `after` are those after mitigation."""
     table = stored.whole
     additional = stored.additional
-    counts = count_own_outcomes(table)
+    counts = count_outcomes(table)
     # Earlier hours may have had other groups: their counts are put in the order of the whole table.
     earlier = {
         group.label: outcomes
-        for group, outcomes in zip(additional.groups, count_own_outcomes(additional), strict=True)
+        for group, outcomes in zip(additional.groups, count_outcomes(additional), strict=True)
     }
     ordered = [earlier.get(group.label, np.zeros(2, np.int64)) for group in table.groups]
     earlier_counts = np.array(ordered, dtype=np.int64).reshape(len(table.groups), 2)
@@ -281,7 +282,7 @@ def divide_shares(
         )
         pooled.append(build_group_share(subject, None, role, positions))
     return AttributeView(
-        comparison=comparison,
+        comparison,
         groups=tuple(
             build_group_share((Scope.GROUP, label), label, role, [position])
             for position, (label, role) in enumerate(table.groups)
@@ -292,13 +293,13 @@ def divide_shares(
     )
 
 
-def count_own_outcomes(table: Table) -> IntArray:
-    """Counts outcomes [groups, 2] (unfavourable, favourable) without copies, before mitigation."""
+def count_outcomes(table: Table) -> IntArray:
+    """Counts outcomes [groups, 2] (unfavourable, favourable) of records, without copies or mitigation."""
     if isinstance(table, GroupCounts):
         return table.counts
     outcomes = cast("CounterfactualCells | MitigatedCells", table).outcomes
-    own_outcomes: IntArray = outcomes.reshape(len(table.groups), 2, -1).sum(axis=2)
-    return own_outcomes
+    counts: IntArray = outcomes.reshape(len(table.groups), 2, -1).sum(axis=2)
+    return counts
 
 
 def _read_outcomes(figure: Measurement, counted_as: str) -> Outcomes:

@@ -1,15 +1,16 @@
-"""Stored tables and measurements of the views of one check, the records that it read, and notes on them."""
+"""Stored tables and figures of one check, the part of the log that it read, and notes on both."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import InvalidInput, require_present
+from ...base.strict_json import JsonObject
 from ...base.values import frozen
 from ...database.tables import CheckRow, CheckTableRow
 from ...deployments.monitor.monitor_fit import list_notes_on_doubts
@@ -24,38 +25,66 @@ from ...statistics.sentences.left_out import add_lost_records, list_lines
 from ..advice.advice import count_records
 from ..copies.refusals import explain_not_scored
 from ..counting.left_out_of_check import LEFT_OUT
-from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, find_table_data, merge_revisions, merge_tables
+from ..counting.other_revisions import merge_revisions
+from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, find_table_data, merge_tables
 from ..measure import measure_table
+from ..missing_and_corrected import MissingRecords, count_not_stored, describe_corrected
 from ..queries import SELECT_RUNS, build_run, get_check, select_under_way
-from ..result_queries import (
-    MissingRecords,
-    count_not_stored,
-    describe_corrected,
-    read_measurements,
-    read_stored_tables,
-)
-from ..window.window_records import ERASED_RECORDS, LABELS_OF_SOME, SAMPLING
+from ..result_queries import read_measurements, read_stored_tables
+from ..window.describe_window import ERASED_RECORDS, LABELS_OF_SOME, SAMPLING
 
 _NO_OUTCOMES = OutcomeRule(favourable=(), unfavourable=())
 
 WindowPart = Literal["span", "additional"]
 
+CheckRecords = Mapping[str, JsonObject]
+"""Counted and left out records, by data set and label of the comparison."""
+
+_DATA_SETS = (
+    select(func.array_agg(CheckTableRow.data.distinct()))
+    .where(CheckTableRow.check_no == CheckRow.no)
+    .scalar_subquery()
+)
+
+SAMPLED_OUT = (
+    "Sampled at {rate}: the programs that log left {records} of the hours from {start} to {end} UTC out on "
+    "purpose. Every figure and every number of records is of those that were logged."
+)
+REPRESENTED = (
+    "Sampled at {rate}: {records} represent {represented:,}. In rates and comparisons each counts for as "
+    "many as it represents; the intervals are as wide as those of {effective:,} records that all count "
+    "alike. Numbers of records are of those that were logged."
+)
+RATES_DIFFER = (
+    " The rates differ: figures that cannot allow for that are not computable, and evidence over time leaves "
+    "out the hours in which they differ."
+)
+LOGGED_RATES_DIFFER = (
+    " The rates differ, so a logged record does not always represent the same number of decisions; "
+    "figures do not allow for that."
+)
+UNSEEN = (
+    "The model does not see {attribute}, and no correlated features are set for it: it answers every copy as "
+    "it answered the record, so the counterfactual figures say nothing that those as logged do not."
+)
+SEEN_THROUGH_FEATURES = (
+    "The model does not see {attribute}. Its copies take {features} from training records of the other "
+    "group, so counterfactual figures measure what goes through these features."
+)
+
 
 @frozen
 class StoredParts:
-    """Count table of the window, and that of its earlier hours alone (`additional`); `cells` are the tables
-    as stored.
-    """
+    """Count table of the `whole` window, and of its `additional` records; `cells` are as stored."""
 
     whole: Table
     additional: Table
-    cells: tuple[Mapping[str, Any], ...]
+    cells: tuple[JsonObject, ...]
 
 
 @frozen
 class CountedCheck:
-    """A check, and the one that counted its records (`origin`): itself, unless its figures are carried
-    forward.
+    """A check, and the one that measured its figures: itself, unless they are carried forward.
 
     `data_sets` are those that have tables.
     """
@@ -65,7 +94,7 @@ class CountedCheck:
     data_sets: frozenset[DataSet]
 
     @property
-    def window(self) -> Mapping[str, Any]:
+    def window(self) -> JsonObject:
         return self.origin.window or {}
 
     @property
@@ -75,10 +104,7 @@ class CountedCheck:
         oldest = self.window.get("oldest_record_at")
         start = span.start if oldest is None else min(span.start, datetime.fromisoformat(oldest))
         # The first moment after the span belongs to no hour of it.
-        return Span(start=floor_to_hour(start), end=floor_to_hour(span.end - timedelta.resolution) + HOUR)
-
-
-CheckRecords = Mapping[str, Mapping[str, Any]]
+        return Span(floor_to_hour(start), floor_to_hour(span.end - timedelta.resolution) + HOUR)
 
 
 @frozen
@@ -92,20 +118,20 @@ class CheckSource:
     records: CheckRecords
 
     @property
-    def window(self) -> Mapping[str, Any]:
+    def window(self) -> JsonObject:
         return self.counted.window
 
-    def records_on(self, data: DataSet, comparison: Comparison) -> Mapping[str, Any] | None:
+    def records_on(self, data: DataSet, comparison: Comparison) -> JsonObject | None:
         return self.records.get(data.value, {}).get(comparison.label)
 
     def list_comparisons(self) -> list[Comparison]:
-        with_tables = [comparison for data, comparison in self.tables if data is DataSet.AS_LOGGED]
-        with_figures = dict.fromkeys(
+        """Lists comparisons of logged records: combinations last, else in the order of the stored figures."""
+        measured = dict.fromkeys(
             figure.comparison for figure in self.figures if figure.data is DataSet.AS_LOGGED
         )
-        order = {comparison: position for position, comparison in enumerate(with_figures)}
+        order = {comparison: position for position, comparison in enumerate(measured)}
         return sorted(
-            with_tables,
+            (comparison for data, comparison in self.tables if data is DataSet.AS_LOGGED),
             key=lambda comparison: (
                 comparison.is_combination,
                 order.get(comparison, len(order)),
@@ -123,6 +149,7 @@ class CheckSource:
     def list_or_measure(
         self, data: DataSet, comparison: Comparison, metric: str, table: Table | None = None
     ) -> list[Measurement]:
+        """Lists the stored figures; without any, measures them on the table, by default the stored one."""
         stored = self.tables.get((find_table_data(data), comparison))
         if table is None and stored:
             table = stored.whole
@@ -149,13 +176,6 @@ class CheckSource:
             replace(measurement, carried_forward=is_carried)
             for measurement in explain_not_scored(measurements, self.window)
         ]
-
-
-_DATA_SETS = (
-    select(func.array_agg(CheckTableRow.data.distinct()))
-    .where(CheckTableRow.check_no == CheckRow.no)
-    .scalar_subquery()
-)
 
 
 def read_counted_check(session: Session, check: CheckRun) -> CountedCheck:
@@ -185,7 +205,7 @@ class PresentChecks:
 
 
 def read_present(session: Session, deployment_no: int, newest_no: int | None) -> PresentChecks:
-    """`newest_no` is that of the newest check with figures; one statement."""
+    """Reads both in one statement; `newest_no` is the number of the newest check with figures."""
     carried_from = select(CheckRow.window["carried_from"].astext).where(CheckRow.no == newest_no)
     is_present = or_(
         CheckRow.no.in_((newest_no, select_under_way(deployment_no))),
@@ -202,9 +222,7 @@ def read_present(session: Session, deployment_no: int, newest_no: int | None) ->
 
 
 def read_left_out(counted: CountedCheck, lost: MissingRecords) -> CheckRecords:
-    """Counted and left out records of the check's figures, with the `lost` ones of its hours, which were
-    never stored.
-    """
+    """Returns the check's counted and left out records, with the `lost` ones, which were never stored."""
     counts = {
         "rejected": lost.rejected,
         "dropped": lost.not_received,
@@ -223,7 +241,7 @@ def count_lost(session: Session, counted: CountedCheck) -> MissingRecords:
 def read_check_source(
     session: Session, counted: CountedCheck, *, data: Sequence[DataSet], metrics: Collection[str]
 ) -> CheckSource:
-    cells_by_part: dict[tuple[DataSet, Comparison], dict[str, Mapping[str, Any]]] = {}
+    cells_by_part: dict[tuple[DataSet, Comparison], dict[str, JsonObject]] = {}
     for stored in read_stored_tables(session, counted.origin.no, data=data):
         cells_by_part.setdefault((stored.data, stored.comparison), {})[stored.part] = stored.cells
 
@@ -251,8 +269,7 @@ def read_check_source(
 
 @frozen
 class CheckWindow:
-    """The piece of the log that a check read: the span's newest records, and those right before it where they
-    were too few.
+    """Part of the log that a check read: the span's newest records, and those right before it if too few.
 
     The window holds records of one schema version (None: of all) back to `oldest` (None: it holds none).
     """
@@ -262,6 +279,7 @@ class CheckWindow:
     oldest: RecordPlace | None
 
     def find_part(self, record: StoredRecord) -> WindowPart | None:
+        """Finds the part that a record is in; None outside the window."""
         oldest = self.oldest
         at = record.logged_at
         is_read = at < self.span.end and self.version in (None, record.schema_version)
@@ -271,8 +289,7 @@ class CheckWindow:
 
 
 def read_window_of_check(session: Session, deployment_no: int, check_id: str | None) -> CheckWindow | None:
-    """Reads the window of the check's figures, None if no check is named; of a check carried forward, that of
-    its origin.
+    """Reads the window of the check that measured the figures; None if no check is named.
 
     The window is found by times and counts: records placed into past hours after the check are taken for its
     own.
@@ -304,25 +321,6 @@ def read_window_of_check(session: Session, deployment_no: int, check_id: str | N
     return CheckWindow(span, version, oldest or RecordPlace(since, 0))
 
 
-SAMPLED_OUT = (
-    "Sampled at {rate}: the programs that log left {records} of the hours from {start} to {end} UTC out on "
-    "purpose. Every figure and every number of records is of those that were logged."
-)
-REPRESENTED = (
-    "Sampled at {rate}: {records} represent {represented:,}. In rates and comparisons each counts for as "
-    "many as it represents; the intervals are as wide as those of {effective:,} records that all count "
-    "alike. Numbers of records are of those that were logged."
-)
-RATES_DIFFER = (
-    " The rates differ: figures that cannot allow for that are not computable, and evidence over time leaves "
-    "out the hours in which they differ."
-)
-LOGGED_RATES_DIFFER = (
-    " The rates differ, so a logged record does not always represent the same number of decisions; "
-    "figures do not allow for that."
-)
-
-
 def list_notes_of_check(session: Session, counted: CountedCheck, attribute: str | None) -> tuple[str, ...]:
     lost = count_lost(session, counted)
     logged = read_left_out(counted, lost).get(DataSet.AS_LOGGED.value, {})
@@ -335,6 +333,7 @@ def list_notes_of_check(session: Session, counted: CountedCheck, attribute: str 
 
 
 def list_notes_on_records(counted: CountedCheck, lost: MissingRecords) -> tuple[str, ...]:
+    """Lists notes on sampling, on corrections since, and on values that look alike."""
     sampling = counted.window.get(SAMPLING)
     hours = counted.hours
     start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
@@ -367,17 +366,7 @@ def _describe_rates(lowest: float, highest: float) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-UNSEEN = (
-    "The model does not see {attribute}, and no correlated features are set for it: it answers every copy as "
-    "it answered the record, so the counterfactual figures say nothing that those as logged do not."
-)
-SEEN_THROUGH_FEATURES = (
-    "The model does not see {attribute}. Its copies take {features} from training records of the other "
-    "group, so counterfactual figures measure what goes through these features."
-)
-
-
-def list_notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+def list_notes_on_unseen(window: JsonObject) -> dict[str, tuple[str, ...]]:
     correlated = window.get("correlated_features", {})
     notes: dict[str, tuple[str, ...]] = {
         name: (UNSEEN.format(attribute=name),)

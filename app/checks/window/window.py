@@ -45,6 +45,9 @@ RowSelection = BoolArray | IntArray | slice
 MAX_COHORT = 10_000
 """Max records of which a check counts how many have a label."""
 
+PROBABILITY = "probability"
+"""Column of a window's rows."""
+
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 """Start of a span that asks for all earlier records."""
 
@@ -67,10 +70,9 @@ class LoggedRecords:
         labels: pa.Table,
         until: datetime,
     ) -> pa.Table | None:
-        """Reads the newest records scored in the time of the labels' records, each with a mark whether it has
-        a label; None if no label is of a record.
+        """Reads the newest records of the labels' time, marked if they had a label before `until`.
 
-        A label counts if it was usable before `until`.
+        None if no label is of a record.
         """
         span = _find_span_of_records(labels)
         if span is None:
@@ -84,9 +86,7 @@ class LoggedRecords:
     def read_answers(
         self, key: TargetKey, record_nos: IntArray, *, with_probabilities: bool
     ) -> pa.Table | None:
-        """Reads stored answers to copies of records between the lowest and the highest number: record_no,
-        outcome and, `with_probabilities`, probability.
-        """
+        """Reads stored answers to copies of records from the lowest to the highest number."""
         if key not in self.targets:
             return None
         bounds = (int(record_nos.min()), int(record_nos.max()))
@@ -128,11 +128,9 @@ class FiledRecords:
         batch: str | None = None,
     ) -> None:
         self.files = PayloadFiles(deployment, payload, places.roots)
-        self.counted = (
-            self.files
-            if batch is None
-            else PayloadFiles(deployment, payload, places.roots, FileSelection(batch=batch))
-        )
+        self.counted = self.files
+        if batch is not None:
+            self.counted = PayloadFiles(deployment, payload, places.roots, FileSelection(batch=batch))
         self._labels = FeedbackFiles(feedback, places.roots) if feedback else None
         self.answers = KeptAnswers(choose_own_folder(deployment.id, payload, places.answers))
         self.ids: list[str] = []
@@ -144,11 +142,9 @@ class FiledRecords:
         return self._labels.without_record if self._labels else 0
 
     def read_payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        rows = (
-            self.files.newest_before(query, span, limit)
-            if span.start == BEGINNING
-            else self.counted.newest(query, span, limit)
-        )
+        is_before = span.start == BEGINNING
+        read = self.files.newest_before if is_before else self.counted.newest
+        rows = read(query, span, limit)
         numbers = pa.array(range(len(self.ids), len(self.ids) + rows.num_rows), pa.int64())
         self.ids += rows["record_id"].to_pylist()
         return rows.append_column("record_no", numbers)
@@ -158,13 +154,15 @@ class FiledRecords:
 
     def read_feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         if self._labels is None:
-            empty = self.files.newest(query, Span(start=span.end, end=span.end), 1).drop_columns(
-                ["record_id"]
-            )
-            rows = name_columns_of_labels(empty).append_column("label", pa.array([], pa.string()))
-            return rows.append_column("feedback_id", pa.array([], pa.string())).append_column(
-                "feedback_no", pa.array([], pa.int64())
-            )
+            empty = self.files.newest(query, Span(span.end, span.end), 1).drop_columns(["record_id"])
+            rows = name_columns_of_labels(empty)
+            for name, kind in (
+                ("label", pa.string()),
+                ("feedback_id", pa.string()),
+                ("feedback_no", pa.int64()),
+            ):
+                rows = rows.append_column(name, pa.array([], kind))
+            return rows
         if self.counted is not self.files and span.start != BEGINNING:
             rows = self._labels.newest_of(self.counted, query, span, limit)
         else:
@@ -174,9 +172,7 @@ class FiledRecords:
     def read_cohort(
         self, query: WindowQuery, window: pa.Table, labels: pa.Table, until: datetime
     ) -> pa.Table | None:
-        """Reads as `LoggedRecords.read_cohort`; with a batch the cohort is the window, and a label counts
-        whenever it came.
-        """
+        """Reads as `LoggedRecords.read_cohort`; with a batch, the window, and any label counts."""
         span = _find_span_of_records(labels)
         if self._labels is None or span is None:
             return None
@@ -214,7 +210,7 @@ def _find_span_of_records(labels: pa.Table) -> Span | None:
     if times["min"] is None:
         return None
     # A span does not hold its end.
-    return Span(start=times["min"], end=times["max"] + timedelta(microseconds=1))
+    return Span(times["min"], times["max"] + timedelta(microseconds=1))
 
 
 @frozen
@@ -236,11 +232,11 @@ class Window:
         return np.arange(len(self)) < self.own
 
     def parts(self) -> tuple[BoolArray, BoolArray]:
-        """Masks of the rows in the span, and of those before it."""
+        """Returns masks of the rows in the span, and of those before it."""
         return self.mark_own(), ~self.mark_own()
 
     def weights(self, selected: RowSelection = slice(None)) -> FloatArray | None:
-        """Records that each row represents; None where each represents itself."""
+        """Returns how many records each row represents; None if each represents itself."""
         rates = self.rows["sample_rate"]
         if rates.null_count == len(rates):
             return None
@@ -276,13 +272,13 @@ class PayloadWindow(Window):
         return np.asarray(self.rows["record_no"].to_numpy())
 
     def reach(self) -> Span:
-        """From the oldest to the newest record, both included; without records, of no length."""
+        """Returns the time of the records, the newest included; without records, of no length."""
         if not len(self):
-            return Span(start=BEGINNING, end=BEGINNING)
+            return Span(BEGINNING, BEGINNING)
         times = self.rows["logged_at"]
         # The driver may name any zone.
         start, end = (times[row].as_py().astimezone(UTC) for row in (len(self) - 1, 0))
-        return Span(start=start, end=end)
+        return Span(start, end)
 
 
 def read_payload_window(
@@ -303,6 +299,6 @@ def read_window(
     rows = read(span, monitor.max_records)
     own_rows = rows.num_rows
     if own_rows < monitor.min_records:
-        earlier = read(Span(start=BEGINNING, end=span.start), monitor.min_records - own_rows)
+        earlier = read(Span(BEGINNING, span.start), monitor.min_records - own_rows)
         rows = pa.concat_tables([rows, earlier])
     return Window(rows, own_rows, columns)

@@ -13,7 +13,9 @@ from ...checks.copies.copy_outcomes import CopyOutcomes
 from ...checks.counting.tabulate import PeriodTables, tabulate_revisions
 from ...checks.measure import measure_table
 from ...checks.subject import Subject
-from ...checks.window.window_records import PROBABILITY, CheckEvidence, LabelledWindow
+from ...checks.window.labelled_window import LabelledWindow
+from ...checks.window.window import PROBABILITY
+from ...checks.window.window_records import CheckEvidence
 from ...database.engine import ArrowReader, Database, arrow_reader
 from ...deployments.mitigation_queries import (
     ALL_TOGETHER,

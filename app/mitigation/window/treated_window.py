@@ -9,10 +9,12 @@ import pyarrow as pa
 
 from ...base.values import frozen, frozen_arrays, read_number
 from ...checks.copies.copy_outcomes import CopyOutcomes, fill_stored, make_target_key
-from ...checks.counting.tabulate import OtherRevisions, PeriodTables, tabulate_revisions
+from ...checks.counting.other_revisions import OtherRevisions
+from ...checks.counting.tabulate import PeriodTables, tabulate_revisions
 from ...checks.subject import Subject
+from ...checks.window.labelled_window import LabelledWindow
 from ...checks.window.window import PayloadWindow
-from ...checks.window.window_records import CheckEvidence, LabelledWindow
+from ...checks.window.window_records import CheckEvidence
 from ...database.engine import ArrowReader
 from ...domain.check import DataSet, Trigger
 from ...domain.mitigation import AttributeProfile, FlaggedRecord, Mode, Profile

@@ -14,7 +14,7 @@ from ...charts.forest import STRIP_CHECKS, build_forest, choose_metric
 from ...charts.timeline import choose_range
 from ...checks.advice.advice import advise_on_check
 from ...checks.advice.causes import Cause
-from ...checks.result_queries import RecentFigures, read_recent_figures
+from ...checks.recent_figures import RecentFigures, read_recent_figures
 from ...checks.views.view_source import list_notes_of_check, read_present
 from ...deployments.deployment_in_address import Watched
 from ...deployments.monitor.queries import find_missing_sides
@@ -79,7 +79,7 @@ def show_fairness_page(
     metric = chosen.metric if "metric" in chosen.model_fields_set else choose_metric(measured)
     recent = RecentFigures((), ())
     if success is not None:
-        recent = read_recent_figures(session, deployment.no, metric, most=STRIP_CHECKS, until=success.at)
+        recent = read_recent_figures(session, deployment.no, metric, limit=STRIP_CHECKS, until=success.at)
     forest = build_forest(
         recent, measured, monitor=monitor, evidence=evidence, metric=metric, now=now, shows_evidence=True
     )

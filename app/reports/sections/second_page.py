@@ -5,7 +5,7 @@ from dataclasses import astuple
 from datetime import datetime
 from itertools import pairwise
 
-from ...charts.pictures.period_charts import GAP_HEIGHT, RowMarks, build_axis, draw_row, draw_row_axis
+from ...charts.pictures.period_charts import GAP_HEIGHT, ReportRowMarks, build_axis, draw_row, draw_row_axis
 from ...charts.pictures.timeline_picture import (
     build_level_axis,
     draw_panel,
@@ -264,7 +264,7 @@ def draw_time_rows(source: ReportSource, histories: list[History]) -> tuple[Time
         ]
         drawn = draw_panel(panel, IMPACT, axis, levels)
         outside = list(list_outside(source, history.attribute))
-        marks = RowMarks(outside=outside, changes=changed, alerts=opened, gaps=gaps)
+        marks = ReportRowMarks(outside=outside, changes=changed, alerts=opened, gaps=gaps)
         rows.append(TimeRow(panel.name, draw_row(drawn, axis, marks), say_panel(IMPACT, panel, drawn)))
     return tuple(rows)
 

@@ -3,7 +3,7 @@
 import random
 import re
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import timedelta
 from typing import TypeAlias
 from xml.etree import ElementTree as ET
@@ -20,6 +20,7 @@ from app.checks.days.roll_up import Period
 from app.checks.views.view_shapes import ViewKind
 from app.domain.check import DataSet
 from app.pages import render
+from tests.builders.alerts import alert_of
 from tests.builders.chart_data import HOSTILE, HOUR, START, group, outcomes, point, series, view
 from tests.builders.page_words import says
 
@@ -202,6 +203,14 @@ def test_what_may_not_be_taken_for_a_measured_value_is_drawn_otherwise(snapshot:
     assert len(paths(chart, LIGHT.other)) == 1
     assert "not enough data 1, not computable 1" in letters(chart)
     assert "no record of female was classified" in letters(CHARTS["no value at all"](LIGHT))
+
+
+def test_alerts_that_opened_before_the_first_point_are_drawn_at_their_times() -> None:
+    alerts = [replace(alert_of(), attribute="sex", opened_at=START + hour * HOUR) for hour in (2, 5)]
+    chart = draw_series_chart(series(("female", DAY[8:])), LIGHT, alerts=alerts)
+
+    places = [float(mark.attrib["x"]) for mark in parsed(chart).iter(f"{SVG}svg") if mark.get("overflow") == "visible"]
+    assert 0 < places[0] < places[1]
 
 
 def test_a_year_of_hours_is_joined_and_keeps_its_extremes(snapshot: SnapshotAssertion) -> None:

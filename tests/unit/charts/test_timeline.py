@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from app.charts.pictures.period_charts import RowMarks, build_axis, draw_row, draw_row_axis
+from app.charts.pictures.period_charts import ReportRowMarks, build_axis, draw_row, draw_row_axis
 from app.charts.pictures.timeline_picture import (
     HEIGHT,
     WIDTH,
@@ -159,7 +159,9 @@ def test_a_row_of_a_report_has_the_same_paths_its_scale_and_whole_marks_at_both_
     panel = panel_of(0.01, 0.7, None, 9.0)
     picture = draw_panel(panel, IMPACT, axis, build_level_axis(IMPACT, [panel]))
     outside = [Span(start=START + 2 * HOUR, end=span.end)]
-    svg = draw_row(picture, axis, RowMarks(outside=outside, changes=[START + HOUR], alerts=[span.start, span.end], gaps="M1 0h1v1h-1z"))
+    svg = draw_row(
+        picture, axis, ReportRowMarks(outside=outside, changes=[START + HOUR], alerts=[span.start, span.end], gaps="M1 0h1v1h-1z")
+    )
 
     root = ET.fromstring(svg)  # noqa: S314 - our own
     assert root.get("aria-hidden") == "true"

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from app.charts.pictures.period_charts import RowMarks, build_axis, draw_row, draw_row_axis, draw_series_chart
+from app.charts.pictures.period_charts import ReportRowMarks, build_axis, draw_row, draw_row_axis, draw_series_chart
 from app.charts.pictures.ratio_pictures import RatioMark, draw_ratio_axis, draw_ratio_row
 from app.charts.pictures.timeline_picture import (
     build_level_axis,
@@ -75,7 +75,7 @@ def printed() -> str:
     picture = draw_panel(panel, "disparate_impact", axis, build_level_axis("disparate_impact", [panel]))
     moment = START + HOUR
     gaps = draw_stretches([START], HOUR, axis, height=3)
-    return draw_row(picture, axis, RowMarks(outside=[span], changes=[moment], alerts=[moment], gaps=gaps))
+    return draw_row(picture, axis, ReportRowMarks(outside=[span], changes=[moment], alerts=[moment], gaps=gaps))
 
 
 def second_page(name: str, *, rows: int = 2) -> SecondPage:
