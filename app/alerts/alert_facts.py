@@ -13,7 +13,7 @@ from ..domain.groups import GroupWords
 from ..evidence.figure_state import find_hour_start
 from ..evidence.present_state import ComparisonState, DeploymentEvidence, rename_state
 from ..evidence.words import NO_NEW_EVIDENCE, name_figure, note_first_hour, say_comparison, say_some_group
-from ..statistics.e_values.comparison_family import SomeGroupAlarm
+from ..statistics.e_values.follow import SomeGroupAlarm
 from ..statistics.e_values.nulls import UnfairSide
 from ..statistics.sentences.left_out import list_lines
 from .lateness import LabelShares

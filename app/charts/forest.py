@@ -18,7 +18,7 @@ from ..domain.monitor import Monitor
 from ..evidence.present_state import ComparisonState, DeploymentEvidence
 from ..evidence.words import find_leading
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.e_values.figure_statements import FigureStatement
+from ..statistics.e_values.state_words import FigureStatement
 from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
 from ..statistics.measures.worst_group import is_ratio, measure_distance
 

@@ -13,7 +13,7 @@ from ..domain.groups import GroupWords
 from ..evidence.words import rank_gravity, say_state
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import RateComparison
-from ..statistics.e_values.figure_statements import capitalise
+from ..statistics.e_values.state_words import capitalise
 from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Value, Verdict
 from ..statistics.measures.worst_group import (
     Disadvantaged,

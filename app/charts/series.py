@@ -212,11 +212,10 @@ def _roll_up_series(session: Session, deployment_no: int, query: SeriesQuery, pe
         raise InvalidInput(
             "since", f"leaves more than {MAX_TABLES:,} checked hours to add up; choose a later one"
         )
-    monitor_of_metric = replace(monitor, metrics=(query.metric,))
     results = roll_up(
         tables,
         period,
-        monitor_of_metric,
+        replace(monitor, metrics=(query.metric,)),
         read_mitigation_settings(session, deployment_no),
         scopes=frozenset(query.scopes),
     )

@@ -26,8 +26,7 @@ from ..statistics.measures.perturbed_data import (
     measure_openscale,
 )
 from ..statistics.measures.worst_group import AllLimits, judge
-from ..statistics.records.measure_rows import measure_rows
-from ..statistics.records.row_data import RowData
+from ..statistics.records.measure_rows import RowData, measure_rows
 from ..statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ..statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from .copies.repeats import subtract_repeats

@@ -50,8 +50,7 @@ class Condition:
             number = read_number(value)
             return number is not None and any(number in interval for interval in self.intervals)
         listed = self.values if self.excluded is None else self.excluded
-        is_listed = canonical(value) in map(canonical, listed)
-        return is_listed == (self.excluded is None)
+        return (canonical(value) in map(canonical, listed)) == (self.excluded is None)
 
     @property
     def words(self) -> str:

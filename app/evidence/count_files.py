@@ -27,8 +27,7 @@ from ..sources.stored.window_queries import WindowQuery, name_values
 from ..sources.tables.record_files import FeedbackFiles, PayloadFiles
 from ..sources.tables.stored_columns import merge_equal_rows
 from ..sources.tables.table_files import FilePiece, FileSelection
-from ..statistics.e_values.comparison_family import ComparisonFamily, EvidenceSeries, follow_family
-from ..statistics.e_values.follow import WeighedHour
+from ..statistics.e_values.follow import ComparisonFamily, EvidenceSeries, WeighedHour, follow_family
 from ..statistics.e_values.nulls import UnfairSide, average_logs
 from .count_hours import ReadRecords, merge_hours, number_hours, tabulate_labels, tabulate_payload
 from .figure_state import Course, FigureState, find_hour_start, number_hour, number_month, weigh_together

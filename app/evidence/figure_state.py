@@ -24,19 +24,26 @@ from ..statistics.e_values.betting import (
     measure_unsteadiness,
     weigh_claims,
 )
-from ..statistics.e_values.comparison_family import ComparisonFamily
-from ..statistics.e_values.confidence import RunningInterval, add_hours
-from ..statistics.e_values.follow import FindOnset, FollowedComparison, Follower, WeighedHour, find_blocks
-from ..statistics.e_values.nulls import Hours, Limit, Scale, SideHours, UnfairSide, join_hours
-from ..statistics.e_values.onset import ONSET_HOURS, Onset, find_onset
-from ..statistics.e_values.paired_hours import (
+from ..statistics.e_values.confidence import (
     STAKES,
     Kind,
     PairedHours,
+    RunningInterval,
     RunningPairedInterval,
+    add_hours,
     build_paired_hours,
     weigh_pairs,
 )
+from ..statistics.e_values.follow import (
+    ComparisonFamily,
+    FindOnset,
+    FollowedComparison,
+    Follower,
+    WeighedHour,
+    find_blocks,
+)
+from ..statistics.e_values.nulls import Hours, Limit, Scale, SideHours, UnfairSide, join_hours
+from ..statistics.e_values.onset import ONSET_HOURS, Onset, find_onset
 from ..statistics.group_labels import FloatArray, IntArray
 from .queries.hour_counts import Cells
 from .watched_figures import RateDefinition, WatchedMetric

@@ -18,10 +18,18 @@ from ..domain.check import DataSet, FigureKey, Span
 from ..domain.groups import GroupWords
 from ..domain.monitor import Monitor
 from ..statistics.e_values.betting import UNSTEADINESS_HOURS
-from ..statistics.e_values.figure_statements import FigureStatement, describe_figure
-from ..statistics.e_values.guarantee_words import say_guarantee
 from ..statistics.e_values.nulls import QUIET_HOURS, Limit, UnfairSide, is_quiet
-from ..statistics.e_values.state_words import DAY, MINUTE, EvidenceState, FigureLabel, State, say_start
+from ..statistics.e_values.state_words import (
+    DAY,
+    MINUTE,
+    EvidenceState,
+    FigureLabel,
+    FigureStatement,
+    State,
+    describe_figure,
+    say_guarantee,
+    say_start,
+)
 from ..statistics.sentences.left_out import CountedRecords
 from .figure_state import Course, FigureState, find_hour_start, number_hour, read_series, weigh_together
 from .queries.eras import Era, FollowedDeployment, count_corrections, read_followed_deployment

@@ -14,7 +14,7 @@ from ..base.values import frozen
 from ..domain.check import DataSet, FigureKey, Span
 from ..domain.monitor import POOLED_GROUP
 from ..statistics.e_values.betting import UNSTEADINESS_HOURS
-from ..statistics.e_values.comparison_family import ComparisonFamily
+from ..statistics.e_values.follow import ComparisonFamily
 from .figure_state import (
     Course,
     FigureState,

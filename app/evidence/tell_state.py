@@ -23,16 +23,19 @@ from ..statistics.e_values.expected_delays import (
     expect_more_hours,
     expect_more_paired_hours,
 )
-from ..statistics.e_values.figure_statements import (
+from ..statistics.e_values.nulls import Hours, Limit, Scale, UnfairSide
+from ..statistics.e_values.onset import Onset
+from ..statistics.e_values.state_words import (
+    DAY,
     FAVOURABLE_RATE,
+    MINUTE,
     RATE_PHRASES,
+    EvidenceState,
     FigureFacts,
     FigureStatement,
     judge_figure,
+    say_start,
 )
-from ..statistics.e_values.nulls import Hours, Limit, Scale, UnfairSide
-from ..statistics.e_values.onset import Onset
-from ..statistics.e_values.state_words import DAY, MINUTE, EvidenceState, say_start
 from ..statistics.e_values.tell_figure import EndedHours, judge_evidence, tell_figure
 from ..statistics.group_labels import IntArray
 from ..statistics.intervals.verdicts import GRAVEST, Verdict

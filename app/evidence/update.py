@@ -25,7 +25,7 @@ from ..deployments.queries import hold_deployment
 from ..domain.check import DataSet, Span
 from ..domain.monitor import list_comparisons
 from ..sources.stored.window_queries import match_pending_feedback, note_changed_hours
-from ..statistics.e_values.comparison_family import SomeGroupAlarm
+from ..statistics.e_values.follow import SomeGroupAlarm
 from ..statistics.tables.record_kinds import CounterfactualCells
 from .count_files import HoursInFiles
 from .count_hours import count_labels, count_payload

@@ -8,10 +8,9 @@ from datetime import datetime
 from ..domain.check import DataSet, FigureKey
 from ..domain.monitor import POOLED_GROUP
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.e_values import guarantee_words
-from ..statistics.e_values.figure_statements import capitalise
+from ..statistics.e_values import state_words
 from ..statistics.e_values.nulls import UnfairSide
-from ..statistics.e_values.state_words import DAY, MINUTE, EvidenceState, FigureLabel
+from ..statistics.e_values.state_words import DAY, MINUTE, EvidenceState, FigureLabel, capitalise
 from ..statistics.sentences.figure_sentences import write_minus
 from .figure_state import find_hour_start
 from .present_state import ComparisonState, DeploymentEvidence
@@ -61,7 +60,7 @@ _LABELS_BY_GRAVITY = (
 )
 """The gravest first. Unlike in `verdicts.GRAVEST`, figures without a judgement come before fair ones.
 
-Over time they are undecided so far, as in `figure_statements.VERDICTS`; in a finished check the judged figures
+Over time they are undecided so far, as in `state_words.VERDICTS`; in a finished check the judged figures
 speak.
 """
 
@@ -141,7 +140,7 @@ def say_some_group(evidence: DeploymentEvidence) -> str | None:
         f"{_say_factor(log)})"
         for (data, attribute, group, metric, direction), log in alarm.leading
     )
-    return guarantee_words.say_some_group(alarm.comparisons, leading)
+    return state_words.say_some_group(alarm.comparisons, leading)
 
 
 def note_first_hour(state: ComparisonState) -> str | None:

@@ -21,17 +21,15 @@ from ..base.values import frozen_arrays, frozen_by_name, is_number, name_value
 from ..domain.monitor import POOLED_GROUP, UNKNOWN_PERSON_DIVISOR
 from ..domain.record_times import LeftOutTimes
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.e_values.comparison_family import ComparisonFamily, EvidenceSeries, follow_family
 from ..statistics.e_values.confidence import RunningInterval, add_hours
 from ..statistics.e_values.expected_delays import expect_more_hours
-from ..statistics.e_values.figure_statements import (
-    FAVOURABLE_RATE,
-    RATE_PHRASES,
-    FigureFacts,
-    FigureStatement,
+from ..statistics.e_values.follow import (
+    ComparisonFamily,
+    Episode,
+    EvidenceSeries,
+    begin_comparison,
+    follow_family,
 )
-from ..statistics.e_values.follow import Episode, begin_comparison
-from ..statistics.e_values.guarantee_words import say_guarantee, say_some_group
 from ..statistics.e_values.nulls import (
     HOURS_OF_A_YEAR,
     Hours,
@@ -42,7 +40,19 @@ from ..statistics.e_values.nulls import (
     find_own_side,
 )
 from ..statistics.e_values.onset import Onset
-from ..statistics.e_values.state_words import DAY, MINUTE, EvidenceState, State, say_start
+from ..statistics.e_values.state_words import (
+    DAY,
+    FAVOURABLE_RATE,
+    MINUTE,
+    RATE_PHRASES,
+    EvidenceState,
+    FigureFacts,
+    FigureStatement,
+    State,
+    say_guarantee,
+    say_some_group,
+    say_start,
+)
 from ..statistics.e_values.tell_figure import EndedHours, tell_figure
 from ..statistics.group_labels import BoolArray, FloatArray, IntArray, find_positions
 from ..statistics.intervals.verdicts import Verdict

@@ -14,8 +14,7 @@ from ..statistics.group_labels import FloatArray
 from ..statistics.intervals.verdicts import Measured
 from ..statistics.measures.label_states import judge_labels
 from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
-from ..statistics.records.measure_rows import measure_rows
-from ..statistics.records.row_data import RowData
+from ..statistics.records.measure_rows import RowData, measure_rows
 from ..statistics.tables.count_table import GroupCounts, LabelledCells
 from ..statistics.tables.strata_counts import MAX_STRATA, RecordStrata
 from .frame_columns import (

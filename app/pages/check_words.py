@@ -9,7 +9,7 @@ from ..checks.views.build_views import CARRIED
 from ..checks.views.view_shapes import AttributeView, Change, CheckView, GroupShare, ViewKind
 from ..domain.check import CheckRun, CheckState, Measurement, Scope, Span, Trigger
 from ..domain.mitigation import Mode
-from ..statistics.e_values.figure_statements import capitalise
+from ..statistics.e_values.state_words import capitalise
 from ..statistics.sentences.figure_sentences import write_minus
 from .words import write_count
 

@@ -19,7 +19,7 @@ from ..checks.views.view_shapes import Change, Outcomes, SubRange
 from ..domain.check import Measurement
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import CountFigure, RateFigure
-from ..statistics.e_values.figure_statements import capitalise
+from ..statistics.e_values.state_words import capitalise
 from ..statistics.sentences.figure_sentences import (
     MAX_GAP_DIGITS,
     count_digits,

@@ -21,7 +21,7 @@ from ..database.binary_rows import read_row
 from ..domain.check import CheckRun, CheckState, Measurement, Span
 from ..records.second_look.flagged_csv import write_csv_lines
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.e_values.figure_statements import capitalise
+from ..statistics.e_values.state_words import capitalise
 from ..statistics.measures.worst_group import add_mirror_limits
 from .authors import say_author
 from .canonical import write_canonical_json

@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from app.statistics.e_values.betting import HourEstimates, compute_log_e_values, weigh_claims
-from app.statistics.e_values.comparison_family import ComparisonFamily, EvidenceSeries, follow_family
-from app.statistics.e_values.follow import Episode, WeighedHour, begin_comparison
+from app.statistics.e_values.confidence import PairedHours, weigh_pairs
+from app.statistics.e_values.follow import ComparisonFamily, Episode, EvidenceSeries, WeighedHour, begin_comparison, follow_family
 from app.statistics.e_values.nulls import HOURS_OF_A_YEAR, SMALLEST_RATE, Detector, Hours, Limit, Scale, SideHours, UnfairSide
 from app.statistics.e_values.onset import Onset
-from app.statistics.e_values.paired_hours import PairedHours, weigh_pairs
 from tests.builders.evidence_hours import ABOVE, BELOW, follow, follow_interval, follow_months, simulate
 from tests.builders.exact_e_values import exact_terms
 from tests.builders.hours import count_hours

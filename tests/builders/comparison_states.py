@@ -7,9 +7,8 @@ from app.domain.check import DataSet
 from app.domain.monitor import EvidenceSettings, Monitor, MonitoredAttribute, OutcomeRule
 from app.evidence.present_state import ComparisonState, DeploymentEvidence
 from app.evidence.queries.eras import Era
-from app.statistics.e_values.figure_statements import FigureStatement
 from app.statistics.e_values.nulls import UnfairSide
-from app.statistics.e_values.state_words import EvidenceState, FigureLabel, State, say_start
+from app.statistics.e_values.state_words import EvidenceState, FigureLabel, FigureStatement, State, say_start
 
 SINCE = datetime(2026, 11, 19, 7, tzinfo=UTC)
 UNTIL = datetime(2026, 11, 20, 9, tzinfo=UTC)

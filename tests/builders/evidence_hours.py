@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.statistics.e_values.betting import HourEstimates
-from app.statistics.e_values.comparison_family import ComparisonFamily, EvidenceSeries, follow_family
 from app.statistics.e_values.confidence import RunningInterval, add_hours
-from app.statistics.e_values.follow import begin_comparison
+from app.statistics.e_values.follow import ComparisonFamily, EvidenceSeries, begin_comparison, follow_family
 from app.statistics.e_values.nulls import HOURS_OF_A_YEAR, Hours, Limit, Scale, SideHours, UnfairSide
 from app.statistics.group_labels import FloatArray
 

@@ -5,8 +5,7 @@ import numpy as np
 from app.statistics.catalogue import CATALOGUE
 from app.statistics.group_labels import build_groups
 from app.statistics.intervals.verdicts import Measured
-from app.statistics.records.measure_rows import measure_rows
-from app.statistics.records.row_data import RowData
+from app.statistics.records.measure_rows import RowData, measure_rows
 
 ROWS = ["counterfactual_flip_test", "consistency", "prediction_consistency", "rich_subgroup_false_positive", "rich_subgroup_false_negative"]
 GROUPS = build_groups([("Female", "monitored"), ("Diverse", "monitored"), ("Male", "reference")])

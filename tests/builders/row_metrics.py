@@ -2,8 +2,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.statistics.group_labels import FloatArray, IntArray
-from app.statistics.records.consistency import Neighbourhood, measure_agreement
 from app.statistics.records.flip_test import measure_flips, standardise
+from app.statistics.records.measure_rows import Neighbourhood, measure_agreement
 
 
 def consistency(features: FloatArray, favoured: IntArray, *, scaled: bool = True) -> float:

@@ -22,8 +22,7 @@ from app.database.engine import Database
 from app.database.partitions import ensure_months
 from app.sources.stored.window_queries import note_changed_hours
 from app.statistics.e_values.betting import HourEstimates, estimate_rates, measure_unsteadiness
-from app.statistics.e_values.comparison_family import ComparisonFamily, EvidenceSeries, follow_family
-from app.statistics.e_values.follow import begin_comparison
+from app.statistics.e_values.follow import ComparisonFamily, EvidenceSeries, begin_comparison, follow_family
 from app.statistics.e_values.nulls import Hours, Limit, Scale, UnfairSide
 from tests.builders.hours import count_hours
 from tests.crashes.checking import deployment, monitor

@@ -15,7 +15,7 @@ from ...checks.views.explain_figure import DATA_WORDS
 from ...domain.alert import Alert
 from ...domain.check import Span
 from ...statistics.catalogue import CATALOGUE
-from ...statistics.e_values.figure_statements import capitalise
+from ...statistics.e_values.state_words import capitalise
 from ...statistics.sentences.figure_sentences import write_limits
 from ..series import GroupSeries, Series, Volume
 from ..time_ranges import choose_picture_step

@@ -17,9 +17,15 @@ from ...domain.record_times import LeftOutTimes
 from ...library.compared_rates import DAY_HOURS
 from ...library.hours_of_groups import METRIC_TITLES, ComparisonEvidence, Evidence
 from ...library.unlisted_groups import GroupSearch, find_groups
-from ...statistics.e_values.guarantee_words import NOT_COVERED
 from ...statistics.e_values.nulls import UnfairSide
-from ...statistics.e_values.state_words import DAY, MINUTE, FigureLabel, IntervalKind, choose_form
+from ...statistics.e_values.state_words import (
+    DAY,
+    MINUTE,
+    NOT_COVERED,
+    FigureLabel,
+    IntervalKind,
+    choose_form,
+)
 from ...statistics.scan.scan_results import SearchResult, say_search
 from .metrics_files import (
     Earliest,

@@ -21,7 +21,7 @@ from ...database.tables import ChangedHourRow, EvidenceEraRow
 from ...deployments.queries import read_tables
 from ...domain.check import Span
 from ...domain.deployment import Deployment, FeedbackTable, PayloadTable, ProblemType, RecordSchema
-from ...statistics.e_values.comparison_family import SomeGroupAlarm
+from ...statistics.e_values.follow import SomeGroupAlarm
 from ...statistics.group_labels import FloatArray, IntArray
 
 _LOCK = 0x65766964

@@ -24,7 +24,7 @@ from ...domain.check import DataSet
 from ...domain.monitor import list_comparisons
 from ...domain.paging import Paging
 from ...statistics.catalogue import CATALOGUE
-from ...statistics.e_values.guarantee_words import SINGLE_CHECKS_ALARM
+from ...statistics.e_values.state_words import SINGLE_CHECKS_ALARM
 from ...web.route_declarations import NumberCursor, cut
 from ..range_bar import RangeIn, build_bar, find_chosen_span
 from ..render import name_actors, offer_assignees, show_page

@@ -25,7 +25,7 @@ from ...evidence.causes import (
     RateChange,
     recognise_causes,
 )
-from ...statistics.e_values.figure_statements import capitalise
+from ...statistics.e_values.state_words import capitalise
 from ...statistics.intervals.verdicts import Verdict
 from ...statistics.measures.label_states import LabelState
 from ...statistics.sentences.everything_equal import Ratio

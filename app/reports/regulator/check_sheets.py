@@ -8,7 +8,7 @@ from ...base.values import frozen
 from ...charts.series import measure_requested, rename_evidence
 from ...domain.check import DataSet, Measurement
 from ...evidence.words import list_figures, name_figure
-from ...statistics.e_values.guarantee_words import NOT_COVERED
+from ...statistics.e_values.state_words import NOT_COVERED
 from ..document import (
     ABSENT,
     Block,

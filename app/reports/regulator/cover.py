@@ -8,7 +8,7 @@ from importlib.resources import files
 import msgspec
 
 from ...base.values import frozen
-from ...statistics.e_values.figure_statements import capitalise
+from ...statistics.e_values.state_words import capitalise
 from ...statistics.sentences.left_out import list_lines
 from ..document import (
     Block,

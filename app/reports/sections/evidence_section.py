@@ -13,7 +13,7 @@ from ...evidence.words import (
     rank_gravity,
     say_comparison,
 )
-from ...statistics.e_values.guarantee_words import NOT_COVERED
+from ...statistics.e_values.state_words import NOT_COVERED
 from ..document import ABSENT, Block, Paragraph, ReportTable, Section, build_caution, write_interval
 
 MAX_FIGURES = 200

@@ -138,8 +138,7 @@ def bin_numbers(numbers: FloatArray, bins: int = MIN_BINS) -> IntArray:
     different = np.unique(present)
     ends = different if len(different) <= bins else np.unique(np.quantile(present, np.arange(1, bins) / bins))
     # `left`: a number that is an end belongs to the bin below.
-    codes = np.searchsorted(ends, numbers, side="left") + 1
-    return np.where(np.isnan(numbers), 0, codes).astype(int)
+    return np.where(np.isnan(numbers), 0, np.searchsorted(ends, numbers, side="left") + 1).astype(int)
 
 
 def count_cells(

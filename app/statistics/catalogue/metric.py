@@ -11,8 +11,7 @@ import numpy as np
 from ...base.values import frozen
 from ..formulas.conditional_disparity import StrataOutcomes
 from ..group_labels import AnyArray, FloatArray
-from ..intervals.confusion_rates import PARTS
-from ..intervals.rate_estimates import ShareComparison
+from ..intervals.rate_estimates import PARTS, ShareComparison
 from ..intervals.verdicts import FigureScope
 
 Data = Literal[

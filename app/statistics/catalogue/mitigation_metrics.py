@@ -4,8 +4,7 @@ from functools import partial
 
 from ..formulas import paired_cells
 from ..group_labels import AnyArray
-from ..intervals.confusion_rates import NO_LABELLED_RECORD, PARTS
-from ..intervals.rate_estimates import RATIO
+from ..intervals.rate_estimates import NO_LABELLED_RECORD, PARTS, RATIO
 from ..intervals.verdicts import FigureScope
 from .metric import (
     CellKind,

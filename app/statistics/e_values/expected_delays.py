@@ -7,8 +7,8 @@ from scipy.special import ndtri
 
 from ...base.values import frozen
 from .betting import project
+from .confidence import PairedHours, weigh_pairs
 from .nulls import LOG_SHOWN_FAIR, Hours, Limit, Null
-from .paired_hours import PairedHours, weigh_pairs
 
 MAX_HOURS = 87_600.0
 """Ten years; of a longer time nothing is said."""

@@ -9,7 +9,11 @@ from ..intervals.intervals import Ends
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
 from .confidence import stack_counts
 from .expected_delays import EvidenceProgress
-from .figure_statements import (
+from .follow import Episode, Follower, find_blocks, find_evidence
+from .nulls import Hours, Limit
+from .onset import Onset
+from .state_words import (
+    EvidenceState,
     FigureFacts,
     FigureStatement,
     RatesCompared,
@@ -17,10 +21,6 @@ from .figure_statements import (
     judge_hour,
     say_more_records,
 )
-from .follow import Episode, Follower, find_blocks, find_evidence
-from .nulls import Hours, Limit
-from .onset import Onset
-from .state_words import EvidenceState
 
 ExpectHours = Callable[[Limit, Hours, EvidenceProgress], int | None]
 """Hours until a decision at a limit, from the hours of the chapter; None if there is no estimate."""

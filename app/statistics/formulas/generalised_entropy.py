@@ -6,7 +6,7 @@ The benefit is predicted - actual + 1, from 0 to 2. Source: Speicher et al. 2018
 import numpy as np
 
 from ..group_labels import FloatArray, divide
-from ..intervals.confusion_rates import PARTS
+from ..intervals.rate_estimates import PARTS
 
 _ROUNDING = 8 * np.finfo(np.float64).eps
 
@@ -44,8 +44,7 @@ def _compute_index(benefits: FloatArray, sizes: FloatArray, alpha: float) -> Flo
     """Mean of (r^alpha - 1) / (alpha (alpha - 1)), or its limit, r the benefit over the mean benefit."""
     total = sizes.sum(-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = (sizes * benefits).sum(-1) / total
-        ratio = benefits / mean[..., None]
+        ratio = benefits / ((sizes * benefits).sum(-1) / total)[..., None]
         if alpha == 1:
             entropies = np.where(ratio == 0, 0.0, ratio * np.log(ratio))
         elif alpha == 0:

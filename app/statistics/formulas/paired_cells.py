@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..group_labels import FloatArray, divide
-from ..intervals.confusion_rates import PARTS, compute_rate, divide_parts
+from ..intervals.rate_estimates import PARTS, compute_rate, divide_parts
 
 
 def rate_difference(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:

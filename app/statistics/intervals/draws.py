@@ -129,8 +129,7 @@ def _sum_each(cells: AnyArray) -> AnyArray:
 
 def count_certain_records(counts: IntArray, weights: FloatArray, squares: FloatArray) -> IntArray:
     """Counts of records, or their effective number (Σw)²/Σw² if smaller."""
-    effective = divide_or(weights**2, squares, 0.0)
-    return np.minimum(counts, (effective + ROUNDING).astype(np.int64))
+    return np.minimum(counts, (divide_or(weights**2, squares, 0.0) + ROUNDING).astype(np.int64))
 
 
 def build_intervals(
@@ -164,8 +163,7 @@ def build_intervals_of_parts(
     undecided = _may_be_zero(vanishing)
     if reduce is np.mean:
         low = take_middle(np.where(undecided, ideal, drawn).mean(-1))[0]
-        high = take_middle(drawn.mean(-1))[1]
-        return _stretch(points, low, high)
+        return _stretch(points, low, take_middle(drawn.mean(-1))[1])
     return _stretch(points, *(reduce(end, axis=-1) for end in _reach_ideal(drawn, undecided, ideal)))
 
 

@@ -94,12 +94,11 @@ def measure_cells(metric: Metric, measure: SetFigure | PairFigure, evidence: Tab
             _explain_missing(measure.needs, cells.weights[side], cells.counts[side], compared[side])
             for side in positions
         )
-        reason = next(filter(None, reasons), "")
         number = _build_number(
             float(points[index]),
             intervals[index],
             int(records.sum()),
-            reason,
+            next(filter(None, reasons), ""),
             measure.reason_if_infinite.format(of=member.of),
         )
         if is_compared:

@@ -16,9 +16,8 @@ from ..catalogue.metric import (
     StrataFigure,
 )
 from ..group_labels import AnyArray
-from ..intervals.confusion_rates import NO_LABELLED_RECORD, PARTS, RATES
 from ..intervals.draws import TableEvidence, build_cells, build_counted_rate
-from ..intervals.rate_estimates import DRAWS, RatePhrases
+from ..intervals.rate_estimates import DRAWS, NO_LABELLED_RECORD, PARTS, RATES, RatePhrases
 from ..intervals.verdicts import Measured
 from ..tables.count_table import GroupCounts, LabelledCells
 from ..tables.score_table import ScoreTable

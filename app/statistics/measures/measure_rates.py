@@ -12,10 +12,9 @@ from ...base.values import frozen
 from ...domain.check import SIDES, Details
 from ..catalogue.metric import CountFigure, Metric, RateComparison, RateFigure
 from ..group_labels import Groups, Role, find_positions
-from ..intervals.confusion_rates import PARTS, RATES
 from ..intervals.draws import Estimate, TableEvidence
 from ..intervals.intervals import TAIL, Interval, build_rate_interval
-from ..intervals.rate_estimates import CountedRate, Share
+from ..intervals.rate_estimates import PARTS, RATES, CountedRate, Share
 from ..intervals.verdicts import (
     MINIMUM_GROUP_SIZE,
     FigureScope,
@@ -357,8 +356,7 @@ def measure_significance(monitored: Share, reference: Share, *, pairs: int) -> S
     shortfall = (reference.rate - monitored.rate) * monitored.total
     (count, total), (other_count, other_total) = monitored.size, reference.size
     pooled = (count + other_count) / (total + other_total)
-    smallest = min(total, other_total) * min(pooled, 1 - pooled)
-    if smallest < MIN_EXPECTED_RECORDS:
+    if min(total, other_total) * min(pooled, 1 - pooled) < MIN_EXPECTED_RECORDS:
         from scipy.stats import fisher_exact  # noqa: PLC0415 - scipy.stats takes a second to import, and few groups are so small
 
         # The exact test takes whole records; effective numbers are fractions.

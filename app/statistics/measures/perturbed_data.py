@@ -141,8 +141,7 @@ def _list_unseen_kinds(
     if not is_of_group.any():
         return
     copies = table.copies_classified[is_of_group].max(0)
-    keeps = table.copies_favourable == table.copies_classified * table.outcome[:, None]
-    keeps_all = keeps.all(1)
+    keeps_all = (table.copies_favourable == table.copies_classified * table.outcome[:, None]).all(1)
     for outcome in (0, 1):
         with_outcome = is_of_group & (table.outcome == outcome)
         if not (with_outcome & keeps_all).any():

@@ -1,15 +1,21 @@
-"""Measures the flip test, consistency and rich subgroups of a window's records."""
+"""Records of a window as arrays, and their flip test, consistency and rich subgroups.
+
+Consistency is how far outcomes agree with those of the nearest records.
+"""
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from ...base.values import frozen_arrays
 from ...domain.check import Details
 from ..catalogue import CATALOGUE
-from ..group_labels import BoolArray, IntArray
+from ..group_labels import NEITHER, BoolArray, FloatArray, Groups, IntArray, check_codes
+from ..intervals.intervals import Interval, find_wilson_limits
 from ..intervals.verdicts import Measured, Undefined, Value
 from ..measures.measure_rates import (
     Member,
@@ -22,10 +28,8 @@ from ..measures.measure_rates import (
     pool_reference,
 )
 from ..measures.worst_group import CATALOGUE_LIMITS, AllLimits, mark_worst
-from .consistency import NEIGHBOURS, Neighbourhood, measure_agreement
-from .flip_test import measure_flips, standardise
+from .flip_test import Points, compute_neighbour_shares, measure_flips, standardise
 from .rich_subgroup import ErrorKind, find_rich_subgroup
-from .row_data import UNCLASSIFIED, RowData, count_searchable_records
 
 Outcome = Literal["label", "prediction"]
 
@@ -37,6 +41,154 @@ _KIND_OF_ERRORS: Mapping[str, ErrorKind] = {
 }
 _SOURCE_OF_OUTCOMES: Mapping[str, Outcome] = {"consistency": "label", "prediction_consistency": "prediction"}
 _FLIP_TEST = "counterfactual_flip_test"
+
+UNCLASSIFIED = 2
+"""Outcome that is neither favourable (1) nor unfavourable (0)."""
+
+MAX_FEATURES_OF_FAST_SEARCH = 10
+"""With more numeric features the time of a neighbour search grows quadratically."""
+
+MAX_RECORDS = 100_000
+MAX_RECORDS_OF_MANY_FEATURES = 20_000
+"""Records searched with few features, and with many; of more, a random sample."""
+
+HASH_STEP = np.uint64(0x9E3779B97F4A7C15)
+"""Increment of SplitMix64."""
+
+NEIGHBOURS = 5
+"""Nearest records that a record's outcome is compared with, itself included."""
+
+CONSISTENCY_METHOD = "wilson_of_effective_size"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RowData:
+    """Records of one window, one position per record in every array.
+
+    `codes` are positions in `groups` (-1: none), `features` [records, features] numeric, `predicted` and
+    `actual` 1 favourable, 0 unfavourable, 2 neither. Rich subgroups are made from `protected` [records,
+    attributes]; None: membership of each group.
+    """
+
+    groups: Groups
+    codes: IntArray
+    features: FloatArray
+    predicted: IntArray | None
+    actual: IntArray | None
+    protected: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        codes = check_codes(self.codes, NEITHER, len(self.groups))
+        object.__setattr__(self, "codes", codes)
+        object.__setattr__(self, "features", _check_numbers(self.features, len(codes), "features"))
+        for name in ("predicted", "actual"):
+            if getattr(self, name) is not None:
+                outcomes = check_codes(getattr(self, name), 0, UNCLASSIFIED + 1)
+                if len(outcomes) != len(codes):
+                    raise ValueError(
+                        f"expected {name} outcomes of {len(codes)} records, found {len(outcomes)}"
+                    )
+                object.__setattr__(self, name, outcomes)
+        if self.protected is not None:
+            object.__setattr__(
+                self, "protected", _check_numbers(self.protected, len(codes), "protected attributes")
+            )
+
+    @property
+    def columns(self) -> IntArray:
+        """Group [records] of each record; those of no group have the position after the last one."""
+        return np.where(self.codes == NEITHER, len(self.groups), self.codes)
+
+    def sample(self, limit: int) -> "RowData":
+        """Draws at most `limit` records at random.
+
+        The random numbers come from a record's contents: neither data set, order nor other records matter.
+        """
+        if len(self.codes) <= limit:
+            return self
+        outcomes = self.actual if self.predicted is None else self.predicted
+        hashes = _add_to_hashes(np.zeros(len(self.codes), np.uint64), self.codes.astype(float))
+        for column in (*self.features.T, *(() if outcomes is None else (outcomes.astype(float),))):
+            hashes = _add_to_hashes(hashes, column)
+        # Equal records draw one by one; their order may depend on their labels alone.
+        order = np.lexsort((hashes,) if self.actual is None else (self.actual, hashes))
+        is_first = np.diff(hashes[order], prepend=~hashes[order[:1]]) != 0
+        ranks = np.arange(len(order))
+        ranks_of_equals = np.empty(len(order), float)
+        ranks_of_equals[order] = ranks - np.maximum.accumulate(np.where(is_first, ranks, 0))
+        sample = np.sort(np.argpartition(_add_to_hashes(hashes, ranks_of_equals), limit)[:limit])
+        names = ("codes", "features", "predicted", "actual", "protected")
+        columns = {name: getattr(self, name)[sample] for name in names if getattr(self, name) is not None}
+        return replace(self, **columns)
+
+
+@frozen_arrays
+class Neighbourhood:
+    """Distinct points, and `shares` [points, points] of their records in each point's neighbours."""
+
+    points: Points
+    shares: csr_array
+
+    @classmethod
+    def of(cls, features: FloatArray) -> "Neighbourhood":
+        """The 5 nearest of each record, itself included; fewer than 5 records raise ValueError."""
+        points = Points.of(features)
+        return cls(points, compute_neighbour_shares(points.positions, points, NEIGHBOURS))
+
+
+@frozen_arrays
+class Agreement:
+    """Agreement of each record's outcome with its neighbours' [records], from 0 to 1: all are the same."""
+
+    agreements: FloatArray
+    _favoured: IntArray
+    _means: FloatArray
+    _near: Neighbourhood
+
+    def compute_value(self, selected: BoolArray) -> float:
+        return float(np.clip(self.agreements[selected].mean(), 0.0, 1.0))
+
+    def build_interval(self, selected: BoolArray) -> Interval:
+        """95 % interval of the consistency of the selected records, within [0, 1].
+
+        Score interval (Wilson) of the number of records with the same variance, that of the infinitesimal
+        jackknife (Efron 1982): a record counts by its own agreement and its effect on others'.
+        """
+        value = self.compute_value(selected)
+        records = int(selected.sum())
+        deviations = np.where(selected, self.agreements - value, 0.0)
+        signs = np.where(selected, 2.0 * self._favoured - 1.0, 0.0)
+        points = self._near.points
+        positions = points.of_record
+        count = len(points.counts)
+        summed_signs, expected = (
+            np.bincount(positions, weights=weights, minlength=count)
+            for weights in (signs, signs * self._means)
+        )
+        pull, expected_pull = (
+            (self._near.shares.T @ weights / points.counts)[positions] for weights in (summed_signs, expected)
+        )
+        influence = deviations + self._favoured * pull - expected_pull
+
+        variance = float(np.square(influence).sum()) / records**2
+        spread = value * (1 - value)
+        # Where all agree there is no variance; and no record carries more information than its neighbours
+        # together.
+        size = min(spread / variance, NEIGHBOURS * records) if spread > 0 and variance > 0 else records
+        return Interval(*find_wilson_limits(value * size, size), CONSISTENCY_METHOD)
+
+
+def measure_agreement(near: Neighbourhood, favoured: IntArray) -> Agreement:
+    """Agreement of outcomes [records], 0 or 1, of the records of the neighbourhood."""
+    points = near.points
+    favourable = np.bincount(points.of_record, weights=favoured, minlength=len(points.counts))
+    means = np.clip(near.shares @ (favourable / points.counts), 0.0, 1.0)[points.of_record]
+    return Agreement(1.0 - np.abs(favoured - means), favoured, means, near)
+
+
+def count_searchable_records(features: int) -> int:
+    """Records whose neighbours are searched by so many features."""
+    return MAX_RECORDS if features <= MAX_FEATURES_OF_FAST_SEARCH else MAX_RECORDS_OF_MANY_FEATURES
 
 
 def measure_rows(
@@ -226,3 +378,21 @@ def _measure_rich_subgroup(searched_rows: _Rows, key: str) -> Measured:
         min(inside, judged - inside),
         details,
     )
+
+
+def _check_numbers(values: ArrayLike, records: int, noun: str) -> FloatArray:
+    array = np.asarray(values, float)
+    if array.ndim != 2 or len(array) != records:  # noqa: PLR2004 - rows and columns
+        raise ValueError(f"expected {noun} of {records} records, found shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"expected {noun} that are finite numbers")
+    return array
+
+
+def _add_to_hashes(hashes: NDArray[np.uint64], numbers: FloatArray) -> NDArray[np.uint64]:
+    """Adds a number to the hash of each record, spread over all 64 bits (the finalizer of SplitMix64)."""
+    # Turns negative zero, which has other bits, into zero.
+    bits = (hashes + HASH_STEP) ^ (numbers + 0.0).view(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    return bits ^ (bits >> np.uint64(31))

@@ -134,8 +134,7 @@ def is_separated(design: FloatArray, selected: FloatArray, rejected: FloatArray)
     """Whether weights of the terms divide the selected from the others: no fit (Albert and Anderson 1984)."""
     # Where counts with both outcomes have every term, no weights divide, and the programme (fifty times as
     # long) is not needed.
-    mixed = design[(selected > 0) & (rejected > 0)]
-    if np.linalg.matrix_rank(mixed) == design.shape[1]:
+    if np.linalg.matrix_rank(design[(selected > 0) & (rejected > 0)]) == design.shape[1]:
         return False
     from scipy.optimize import linprog  # noqa: PLC0415 - slow to load, and few tables come here
 

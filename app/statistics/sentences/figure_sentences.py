@@ -7,9 +7,8 @@ from ...base.values import frozen, frozen_by_name
 from ...domain.check import SIDES, Counts, Details, Side
 from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import CountFigure, RateComparison, RateFigure
-from ..intervals.confusion_rates import PARTS, RATES
 from ..intervals.intervals import MAX_LOGARITHM, Ends
-from ..intervals.rate_estimates import REVERSED_DIFFERENCE
+from ..intervals.rate_estimates import PARTS, RATES, REVERSED_DIFFERENCE
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, TOLERANCE, Limits
 from ..measures.label_states import describe_labels
 
@@ -306,8 +305,7 @@ def _describe_comparison(comparison: RateComparison, value: float, ends: Ends, d
 
 def _find_phrases(rate: str, details: Details) -> tuple[str, str]:
     among, are = _PHRASES[rate]
-    counted = {*details.counts, *details.monitored_counts}
-    if rate == "favourable" and "original_n" in counted:
+    if rate == "favourable" and "original_n" in {*details.counts, *details.monitored_counts}:
         return "records{of}, original and synthesised", are
     return among, are
 

@@ -13,7 +13,7 @@ from app.base.clock import floor_to_hour, utc_now
 from app.database.engine import Database
 from app.domain.monitor import EvidenceSettings
 from app.evidence.words import NO_NEW_EVIDENCE
-from app.statistics.e_values.guarantee_words import SINGLE_CHECKS_ALARM
+from app.statistics.e_values.state_words import SINGLE_CHECKS_ALARM
 from tests.builders.alerts import judge_single_checks
 from tests.builders.evidence_worlds import START, log, update, watched, world
 from tests.builders.page_words import says, words

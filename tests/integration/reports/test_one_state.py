@@ -12,8 +12,7 @@ import pytest
 from app.domain.check import DataSet
 from app.domain.monitor import EvidenceSettings
 from app.library.hours_of_groups import follow_frame
-from app.statistics.e_values.figure_statements import VERDICTS
-from app.statistics.e_values.state_words import FigureLabel
+from app.statistics.e_values.state_words import VERDICTS, FigureLabel
 from app.statistics.intervals.verdicts import GRAVEST, Verdict
 from tests.builders.evidence_worlds import SEX, START, Logged, log, update, watched, world
 from tests.scenes import HOUR

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from app.statistics.e_values.comparison_family import ComparisonFamily
-from app.statistics.e_values.follow import FollowedComparison, Follower, WeighedHour
+from app.statistics.e_values.follow import ComparisonFamily, FollowedComparison, Follower, WeighedHour
 from app.statistics.e_values.nulls import is_quiet
 from app.statistics.e_values.onset import Onset
 

@@ -8,14 +8,11 @@ import numpy as np
 import pytest
 
 from app.statistics.e_values.betting import FIRST_RATES, HourEstimates, estimate_rates, measure_unsteadiness, weigh_claims
-from app.statistics.e_values.comparison_family import ComparisonFamily, EvidenceSeries, find_smallest_means, follow_family
-from app.statistics.e_values.confidence import GRIDS, RunningInterval, add_hours
-from app.statistics.e_values.figure_statements import FigureFacts, RatesCompared, choose_state_row, describe_figure
-from app.statistics.e_values.follow import begin_comparison
+from app.statistics.e_values.confidence import GRIDS, RunningInterval, add_hours, build_paired_hours, weigh_pairs
+from app.statistics.e_values.follow import ComparisonFamily, EvidenceSeries, begin_comparison, find_smallest_means, follow_family
 from app.statistics.e_values.nulls import Detector, Hours, Limit, Scale, SideHours, UnfairSide
 from app.statistics.e_values.onset import find_onset
-from app.statistics.e_values.paired_hours import build_paired_hours, weigh_pairs
-from app.statistics.e_values.state_words import EvidenceState
+from app.statistics.e_values.state_words import EvidenceState, FigureFacts, RatesCompared, choose_state_row, describe_figure
 from app.statistics.group_labels import FloatArray
 from app.statistics.intervals.verdicts import Verdict
 from tests.builders.evidence_hours import ABOVE, BELOW, follow, follow_interval

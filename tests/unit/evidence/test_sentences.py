@@ -6,9 +6,15 @@ from typing import Any
 
 import pytest
 
-from app.statistics.e_values.figure_statements import FigureFacts, RatesCompared, describe_figure, say_fact
-from app.statistics.e_values.guarantee_words import say_guarantee
-from app.statistics.e_values.state_words import EvidenceState, say_start
+from app.statistics.e_values.state_words import (
+    EvidenceState,
+    FigureFacts,
+    RatesCompared,
+    describe_figure,
+    say_fact,
+    say_guarantee,
+    say_start,
+)
 from app.statistics.intervals.verdicts import Verdict
 
 NOT_SAID = (

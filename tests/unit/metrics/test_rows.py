@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.domain.check import Details
 from app.statistics.catalogue import CATALOGUE
 from app.statistics.group_labels import FloatArray, IntArray, build_groups
-from app.statistics.records.row_data import MAX_RECORDS_OF_MANY_FEATURES, RowData
+from app.statistics.records.measure_rows import MAX_RECORDS_OF_MANY_FEATURES, RowData
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 from tests.builders.row_data import DIVERSE, GROUPS, MALE, NONE, ROWS, measured, window

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.statistics.group_labels import FloatArray, IntArray
-from app.statistics.records.consistency import Neighbourhood, measure_agreement
 from app.statistics.records.flip_test import Points, compute_neighbour_shares, measure_flips, standardise
+from app.statistics.records.measure_rows import Neighbourhood, measure_agreement
 from tests.builders.row_metrics import consistency, counterfactual_flip_test
 
 
