@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from ..base.values import frozen, frozen_by_name
 from ..checks.advice.causes import STALE_AFTER
-from ..checks.recent_figures import RecentCheck, RecentFigure, RecentFigures, read_recent_figures
+from ..checks.result_queries import RecentCheck, RecentFigure, RecentFigures, read_recent_figures
 from ..checks.views.headlines import IMPACT, VERDICT_WORDS
 from ..checks.views.view_source import list_notes_on_unseen, read_counted_check
 from ..database.binary_rows import read_row

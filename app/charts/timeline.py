@@ -18,14 +18,17 @@ from ..checks.days.day_queries import (
     DAY,
     ORIGIN,
     CheckStep,
+    FigureSelection,
+    FigureStep,
     VersionChange,
     cut_to_days,
     join_steps,
     list_version_changes,
     read_ended_checks,
+    read_figure_days,
+    read_figure_steps,
     read_revision_before,
 )
-from ..checks.days.figure_steps import FigureSelection, FigureStep, read_figure_days, read_figure_steps
 from ..checks.days.roll_up import Period
 from ..domain.alert import Alert
 from ..domain.check import DataSet, FigureKey, Scope, Span

@@ -11,7 +11,7 @@ from ..web.route_declarations import Timestamp
 from .advice.advice import advise_on_check
 from .advice.causes import Cause, Outlook
 from .counting.left_out_of_check import LEFT_OUT
-from .missing_and_corrected import CorrectedCount
+from .result_queries import CorrectedCount
 from .views.measurement_bodies import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut
 
 _WINDOW = {

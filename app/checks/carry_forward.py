@@ -21,8 +21,8 @@ from ..sources.stored.window_queries import (
 from .copies.refusals import RECORDS_NOT_SCORED
 from .result_queries import StoredTable, find_origin, read_measurements, read_stored_tables
 from .subject import Subject
-from .window.describe_window import describe_setting
 from .window.window import Window, read_window
+from .window.window_records import describe_setting
 
 FINGERPRINT = "fingerprint"
 """Member of a window: digests of the numbers of the rows that the check read. Windows of earlier versions

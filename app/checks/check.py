@@ -36,17 +36,14 @@ from .counting.left_out_of_check import describe_left_out
 from .counting.tabulate import EVERYBODY, PeriodTables, list_measured_data, tabulate
 from .lease_queries import CHECK_POLICY, finish_check
 from .measure import build_measurements, find_gaps, measure_records, measure_table
-from .missing_and_corrected import count_not_stored
-from .result_queries import StoredTable, store_label_predictions, store_measurements, store_tables
-from .subject import Calls, Egress, ModelOfCheck, Report, Subject, Waiting, read_subject
-from .window.describe_window import (
-    ERASED_RECORDS,
-    LABELS_OF_SOME,
-    describe_answers,
-    describe_window,
-    is_unequal,
-    remove_values,
+from .result_queries import (
+    StoredTable,
+    count_not_stored,
+    store_label_predictions,
+    store_measurements,
+    store_tables,
 )
+from .subject import Calls, Egress, ModelOfCheck, Report, Subject, Waiting, read_subject
 from .window.labelled_window import (
     LabelledWindow,
     LabelPredictions,
@@ -56,7 +53,16 @@ from .window.labelled_window import (
     read_labels,
 )
 from .window.window import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
-from .window.window_records import CheckEvidence, read_evidence
+from .window.window_records import (
+    ERASED_RECORDS,
+    LABELS_OF_SOME,
+    CheckEvidence,
+    describe_answers,
+    describe_window,
+    is_unequal,
+    read_evidence,
+    remove_values,
+)
 
 
 @frozen_by_name
@@ -105,7 +111,7 @@ def perform_check(
     waiting: Waiting = nullcontext,
     places: TablePlaces = NO_TABLES,
 ) -> None:
-    """Performs a claimed check and stores its result; if it raises, nothing is stored.
+    """Performs a claimed check; if it raises, nothing is stored.
 
     If the model cannot be asked and no attempt follows, the figures as logged and of labels are stored alone.
     `report` gets the progress and raises if the check must stop. `further` uses the same window after the
@@ -137,8 +143,7 @@ def _check_logged_records(
         match_pending_feedback(session, subject.deployment.no)  # labels that were sent before their records
         earlier = find_earlier_check(session, subject)
 
-    # One reader: the comparison with the earlier check and the window must see the database at the same
-    # moment.
+    # One reader: comparison and window must see the database at the same moment.
     with arrow_reader(database) as reader:
         if earlier is None or not still_holds(reader, subject, earlier):
             evidence = read_evidence(LoggedRecords(reader, subject.deployment.no), subject)
@@ -163,7 +168,8 @@ def _check_logged_records(
         erased = count_not_stored(
             session, subject.deployment.no, replace(span, start=floor_to_hour(since))
         ).erased
-    details |= {ERASED_RECORDS: erased} if erased else {}
+    if erased:
+        details[ERASED_RECORDS] = erased
     window = _WindowContent(evidence, details, LoggedCopies(database, subject.deployment.no))
     return _measure_window(subject, window, database, calls, further)
 
@@ -199,8 +205,9 @@ def _read_files(
     if endpoint is not None:
         deployment = replace(subject.deployment, endpoint=None)
         copies = FiledCopies(deployment, endpoint, source.files, source.answers, places.engine)
-    flag_file = FlagFile.of(source.answers.folder, subject.check)
-    return _WindowContent(evidence, details, copies, counts, flag_file)
+    return _WindowContent(
+        evidence, details, copies, counts, FlagFile.of(source.answers.folder, subject.check)
+    )
 
 
 def _measure_window(
@@ -270,8 +277,9 @@ def _measure_window(
     further = step(subject, evidence, labels, database)
     if is_weighted:
         further = replace(further, tables=(), measurements=remove_values(further.measurements))
-    payload_records = counts.records_by_label if counts else None
-    details |= describe_left_out(subject, evidence, labels, predicted, payload_records, further.tables)
+    details |= describe_left_out(
+        subject, evidence, labels, predicted, counts.records_by_label if counts else None, further.tables
+    )
     flag_file = None if further.flagged is None else window.flag_file
     return Findings(
         CheckState.SUCCEEDED,

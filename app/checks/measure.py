@@ -113,11 +113,11 @@ def find_gaps(
         no_labels,
     )
     if not has_all:
-        row_metrics = [
-            metric for metric in list_monitored_metrics(monitor, DataSet.AS_LOGGED) if "rows" in metric.needs
-        ]
         gaps += _leave_all_unmeasured(
-            DataSet.AS_LOGGED, row_metrics, list_comparisons(monitor), TOO_MANY_TO_COMPARE
+            DataSet.AS_LOGGED,
+            _list_row_metrics(monitor, DataSet.AS_LOGGED),
+            list_comparisons(monitor),
+            TOO_MANY_TO_COMPARE,
         )
     for comparison, reason in subject.unmeasured.items():
         with_copies = () if comparison.is_combination else list_measured_data(DataSet.COUNTERFACTUAL)
@@ -151,6 +151,10 @@ def find_gaps(
                     leave_unmeasured(DataSet.MITIGATED_LABELLED, comparison, label_metrics, not_mitigated)
                 )
     return gaps
+
+
+def _list_row_metrics(monitor: Monitor, data: DataSet) -> list[Metric]:
+    return [metric for metric in list_monitored_metrics(monitor, data) if "rows" in metric.needs]
 
 
 def _leave_all_unmeasured(
@@ -304,20 +308,11 @@ def measure_records(
     if labels:
         data_sets.append(_Records(DataSet.LABELLED, labels.table, labels.comparison.actual))
     for records in data_sets:
-        metrics = [
-            metric
-            for metric in list_monitored_metrics(subject.monitor, records.data)
-            if "rows" in metric.needs
-        ]
+        metrics = _list_row_metrics(subject.monitor, records.data)
         comparisons = [EVERYBODY, *list_comparisons(subject.monitor)] if metrics else []
         for number, comparison in enumerate(comparisons):
-            report(
-                Progress(
-                    f"comparing {records.data} records with those most like them",
-                    done=number,
-                    total=len(comparisons),
-                )
-            )
+            step = f"comparing {records.data} records with those most like them"
+            report(Progress(step, done=number, total=len(comparisons)))
             yield ComparisonFigures(
                 records.data, comparison, _measure_groups(subject, records, comparison, metrics)
             )
@@ -338,10 +333,12 @@ def _measure_groups(
             dividing = comparison.features if _PAIR_SCOPE in metric.scopes else ()
             features = tuple(name for name in subject.list_numeric_features() if name not in dividing)
         metrics_by_features.setdefault(features, []).append(metric)
-    results = []
-    for features, metrics_of_features in metrics_by_features.items():
-        results += _measure_by_features(subject, features, records, comparison, metrics_of_features)
-    return [result for result in results if (result.scope == "overall") == is_overall]
+    return [
+        result
+        for features, metrics_of_features in metrics_by_features.items()
+        for result in _measure_by_features(subject, features, records, comparison, metrics_of_features)
+        if (result.scope == "overall") == is_overall
+    ]
 
 
 def _measure_by_features(

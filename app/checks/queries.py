@@ -233,22 +233,23 @@ def request_check(
     """Queues a check of the records that were logged in `span`, or of a batch: records in files whose paths
     have that value of the table's `partition_by`.
 
-    Without these, the check is of the present hour up to now, on the database's clock: it has every record
-    acknowledged before. If such a check waits already, it is extended instead.
+    Without these, the check is of the present hour up to now, on the database's clock, with every record
+    acknowledged before. If such a check waits already, it is extended.
 
     Raises:
         Conflict: the deployment has no monitor.
         InvalidInput: the range is empty, in the future, or before 1970, or no file of that batch is listed.
     """
     require_monitor(session, deployment_no)
+    trigger = Trigger.RANGE
     if batch is not None:
         span = read_span_of_batch(session, deployment_no, batch)
         if span is None:
-            expected = (
+            raise InvalidInput(
+                "batch",
                 "must be a value of `partition_by` in the path of a file with records; files are listed "
-                "every minute"
+                f"every minute, and none has the value {batch!r}",
             )
-            raise InvalidInput("batch", f"{expected}, and none has the value {batch!r}")
     elif span:
         span = require_past(session, span)
     else:
@@ -258,15 +259,10 @@ def request_check(
         waiting_no = session.scalar(_EXTEND_WAITING, {"deployment_no": deployment_no, "start": start})
         if waiting_no is not None:
             return read_run(session, waiting_no)
-        return queue_requested(
-            session,
-            deployment_no,
-            span=Span(start, now),
-            trigger=Trigger.REQUEST,
-            requested_by=requested_by,
-        )
+        span = Span(start, now)
+        trigger = Trigger.REQUEST
     return queue_requested(
-        session, deployment_no, span=span, trigger=Trigger.RANGE, requested_by=requested_by, batch=batch
+        session, deployment_no, span=span, trigger=trigger, requested_by=requested_by, batch=batch
     )
 
 

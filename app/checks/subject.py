@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field, replace
 from datetime import datetime
+from functools import partial
 
 from ..base.errors import EndpointDown, EndpointRefused, InvalidInput, NotFound, ScoringFailed
 from ..base.values import frozen
@@ -60,12 +61,10 @@ class Subject:
     @property
     def equal_checks(self) -> int:
         """Checks in a row, up to `newest_success`, in which the present model repeated all answers."""
-        if (
-            self.newest_success is None
-            or self.newest_success.model_revision != self.deployment.model_revision
-        ):
+        success = self.newest_success
+        if success is None or success.model_revision != self.deployment.model_revision:
             return 0
-        return int((self.newest_success.window or {}).get(EQUAL_CHECKS, 0))
+        return int((success.window or {}).get(EQUAL_CHECKS, 0))
 
     @property
     def at(self) -> datetime:
@@ -222,7 +221,7 @@ class ModelOfCheck:
         self._has_answered = False
 
     def score(self, rows: Rows, progress: Progress, on_scored: OnScored | None = None) -> list[Scored]:
-        """Asks for a prediction or refusal of each row; `progress` is the state before the first of them.
+        """Asks for a prediction or refusal of each row; `progress` is the state before the first.
 
         `on_scored` gets each page before the progress is reported: the report may end the check.
 
@@ -237,18 +236,14 @@ class ModelOfCheck:
         def should_stop() -> None:  # about once a second, also while a slow model keeps a page waiting
             self.calls.report(progress)
 
-        def ask() -> list[Scored]:
-            return self._client.score(rows, on_page=on_page, should_stop=should_stop, on_scored=on_scored)
-
+        ask = partial(self._client.score, rows, on_page=on_page, should_stop=should_stop, on_scored=on_scored)
         return self.call_if_healthy(ask, rows, should_stop) if rows else []
 
     def call_if_healthy(
         self, ask: Callable[[], list[Scored]], rows: Rows, should_stop: Callable[[], None]
     ) -> list[Scored]:
         """Calls `ask`, which asks about the rows from here or elsewhere, if the endpoint's health allows it.
-
-        Raises:
-            ScoringFailed: as `score`.
+        Raises as `score`.
         """
         # For other triggers the endpoint is called: a person may know that it is back.
         if self._trigger is Trigger.SCHEDULE and not self._has_answered:

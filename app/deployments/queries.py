@@ -11,7 +11,7 @@ from sqlalchemy import Select, and_, case, delete, func, insert, literal, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.orm import Session
 
-from ..base.errors import Conflict, require_present
+from ..base.errors import Conflict, NotFound
 from ..base.strict_json import JsonObject
 from ..base.values import frozen, frozen_by_name
 from ..database.binary_rows import equal, page_oldest, read_row
@@ -155,7 +155,9 @@ class Deployments:
             MonitorRow, MonitorRow.deployment_no == DeploymentRow.no
         )
         row = self._session.execute(statement.where(DeploymentRow.id == deployment_id)).one_or_none()
-        *rows, monitor = require_present(row, "deployment", deployment_id)
+        if row is None:
+            raise NotFound("deployment", deployment_id)
+        *rows, monitor = row
         return WatchedDeployment(self._read_deployment(*rows), monitor and read_monitor(monitor))
 
     def get_for_change(self, deployment_id: str) -> Deployment:
@@ -253,9 +255,10 @@ class Deployments:
     def _require_one(
         self, statement: Select[DeploymentRow, DeploymentSchemaRow, EndpointFailureRow, bool], name: str
     ) -> Deployment:
-        return self._read_deployment(
-            *require_present(self._session.execute(statement).one_or_none(), "deployment", name)
-        )
+        row = self._session.execute(statement).one_or_none()
+        if row is None:
+            raise NotFound("deployment", name)
+        return self._read_deployment(*row)
 
     def _add_schema(self, no: int, version: int, definition: Definition) -> None:
         self._session.execute(

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR, floor_to_day
 from ..base.values import frozen_arrays, frozen_by_name
-from ..checks.missing_and_corrected import CorrectedCount, describe_corrected
+from ..checks.result_queries import CorrectedCount, describe_corrected
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import DataSet, FigureKey, Span
 from ..domain.groups import GroupWords

@@ -37,10 +37,9 @@ def write_csv(rows: Iterable[Sequence[Any]]) -> bytes:
         if not _is_foreign(body, len(row_list)):
             # Line breaks in texts are escaped.
             return body[1:-2].replace(b"]\n[", b"\n") + b"\n" if row_list else b""
-        lines = body.splitlines()
         written = [
             ",".join(map(_write_cell, row)).encode() if _is_foreign(line, 1) else line[1:-1]
-            for row, line in zip(row_list, lines, strict=True)
+            for row, line in zip(row_list, body.splitlines(), strict=True)
         ]
         return b"".join([line + b"\n" for line in written])
     except UnicodeEncodeError as error:
@@ -110,12 +109,12 @@ def read_csv_request(body: bytes) -> RowList:
 def _write_cell(cell: object) -> str:
     if cell is None:
         return ""
-    if isinstance(cell, float) and not math.isfinite(cell):
-        raise ScoringFailed(
-            f"A row to be scored holds {cell}, which CSV cannot carry as a number; nothing was sent to the "
-            "model."
-        )
     if isinstance(cell, float):
+        if not math.isfinite(cell):
+            raise ScoringFailed(
+                f"A row to be scored holds {cell}, which CSV cannot carry as a number; nothing was sent to "
+                "the model."
+            )
         return _encoder.encode(cell).decode()
     if isinstance(cell, int):
         return json.dumps(cell)

@@ -103,9 +103,8 @@ class MappedCodec(Codec):
             ) from error
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        document = decode_answer(body, object, expected="JSON")
         try:
-            answers = self._answers.find(document)
+            answers = self._answers.find(decode_answer(body, object, expected="JSON"))
         except PathUnclear as error:
             raise ScoringFailed(
                 f"The model's endpoint gave an answer in which the path of the answers {error}."

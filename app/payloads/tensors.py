@@ -152,9 +152,9 @@ def _choose_datatype(name: str, cells: Sequence[Any], field_type: FieldType | No
     ):
         if fits:
             return datatype
-    content = "values of several kinds, or whole numbers beyond 64 bits"
     raise ScoringFailed(
-        f"The column {name} of a page holds {content}, which one tensor cannot carry; nothing was sent."
+        f"The column {name} of a page holds values of several kinds, or whole numbers beyond 64 bits, which "
+        "one tensor cannot carry; nothing was sent."
     )
 
 

@@ -23,7 +23,7 @@ from app.base.clock import utc_now
 from app.charts.series import SeriesQuery, build_series, count_volume
 from app.charts.time_ranges import EarlierKind, RangeChoice, RangePreset
 from app.charts.timeline import choose_range, read_timeline
-from app.checks.days.figure_steps import FigureSelection
+from app.checks.days.day_queries import FigureSelection
 from app.checks.days.roll_up import Period
 from app.database.engine import Database
 from app.domain.check import DataSet

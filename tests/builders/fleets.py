@@ -6,7 +6,7 @@ from typing import Final
 import psycopg
 
 from app.base.clock import HOUR, floor_to_hour, utc_now
-from app.checks.days.figure_steps import join_day
+from app.checks.days.day_queries import join_day
 from app.database.engine import Database
 from app.database.migrations import upgrade
 from app.database.partitions import ensure_months

@@ -9,8 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.base.values import Range
 from app.charts.forest import STRIP_CHECKS, Forest, build_forest, choose_metric
-from app.checks.recent_figures import RecentCheck, RecentFigure, RecentFigures, read_recent_figures
-from app.checks.result_queries import read_measurements
+from app.checks.result_queries import RecentCheck, RecentFigure, RecentFigures, read_measurements, read_recent_figures
 from app.deployments.monitor.queries import find_monitor
 from app.domain.check import DataSet, Details, Measurement, Scope
 from app.domain.monitor import Comparison, DisplayNames, GroupName, Monitor, MonitoredAttribute, OutcomeRule

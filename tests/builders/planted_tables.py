@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from app.statistics.group_labels import BoolArray, CellTable, IntArray, count_cells
+from app.statistics.group_labels import BoolArray
+from app.statistics.scan.search_subgroup import CellTable, IntArray, count_cells
 
 SIZES = (4, 3, 3)
 

@@ -83,15 +83,18 @@ class AskTask:
         number, copies = pickle.loads(piece)  # noqa: S301 - written by `send_to_executors`
         answers = self._find_stored_answers(copies)
         features = self.deployment.schema.features
-        names = [column.name for column in features]
-        types = [column.type for column in features]
         loaded = (
             InProcessModel(self.endpoint.uri, self.policy.model_prefixes, self.turn)
             if self.endpoint.is_loaded
             else None
         )
         client = ScoringClient(
-            self.endpoint, self.deployment.outputs, names, types=types, policy=self.policy, loaded=loaded
+            self.endpoint,
+            self.deployment.outputs,
+            [column.name for column in features],
+            types=[column.type for column in features],
+            policy=self.policy,
+            loaded=loaded,
         )
         missing = [position for position in range(len(copies)) if position not in answers]
         page_size = self.endpoint.page_size * self.endpoint.concurrency
@@ -131,8 +134,7 @@ class AskTask:
                 if copy.key == key and isinstance(answer, Prediction)
             ]
             if answered:
-                ids = [copy.record_id for copy, _ in answered]
-                draws = [copy.draw for copy, _ in answered]
+                ids, draws = zip(*((copy.record_id, copy.draw) for copy, _ in answered), strict=True)
                 files.append(self.store.keep(key, ids, draws, [answer for _, answer in answered]))
         return files
 
@@ -140,11 +142,7 @@ class AskTask:
 def send_to_executors(
     engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report: Report, progress: Progress
 ) -> list[Scored]:
-    """Divides the copies among executors, which together keep to the endpoint's limits.
-
-    Raises:
-        ScoringFailed: the model gave no usable answer to some page.
-    """
+    """Divides copies among executors, which together keep to the endpoint's limits. Raises ScoringFailed."""
     endpoint = task.endpoint
     shares = max(1, min(engine.slots, endpoint.concurrency, len(copies)))
     rate = None if endpoint.requests_per_second is None else endpoint.requests_per_second / shares
@@ -218,11 +216,7 @@ class LoggedCopies:
         rows: list[Row],
         progress: Progress,
     ) -> list[Scored]:
-        """Asks the model about the copies; `rows` are their features.
-
-        Raises:
-            ScoringFailed: the model gave no usable answer.
-        """
+        """Asks about the copies, whose features are `rows`. Raises ScoringFailed."""
         answers = model.score(rows, progress)
         record_nos = window.record_nos()
         answered = [

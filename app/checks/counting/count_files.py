@@ -33,7 +33,7 @@ from ...sources.tables.table_files import Done, Engine, FilePiece, PieceReader
 from ...statistics.group_labels import IntArray
 from ...statistics.sentences.left_out import CountedRecords
 from ..subject import Report, Subject, require_column
-from ..window.describe_window import REVISIONS_IN_SPAN
+from ..window.window_records import REVISIONS_IN_SPAN
 from .left_out_of_check import count_table_records
 from .tabulate import PeriodTables, count_payload
 
@@ -66,11 +66,6 @@ class CountedSpan:
         """Counts a batch without its times; each row is `repeats` records of its model revision."""
         is_other = pc.not_equal(record_revisions, present_revision).to_numpy()
         comparisons = list_comparisons(records.monitor)
-        counts = Counter(
-            records=int(repeats.sum()),
-            unclassified_records=int(repeats[records.outcomes == Outcome.UNCLASSIFIED].sum()),
-            records_of_other_revisions=int(repeats[is_other].sum()),
-        )
         batch = CountedSpan(
             [
                 count_payload(
@@ -78,7 +73,11 @@ class CountedSpan:
                 )
                 for comparison in comparisons
             ],
-            counts,
+            Counter(
+                records=int(repeats.sum()),
+                unclassified_records=int(repeats[records.outcomes == Outcome.UNCLASSIFIED].sum()),
+                records_of_other_revisions=int(repeats[is_other].sum()),
+            ),
             {
                 comparison.label: count_table_records(records, comparison, repeats=repeats)
                 for comparison in comparisons
@@ -122,7 +121,7 @@ class SpanOfFiles:
 
     def read_batches(self, piece: FilePiece, *, with_times: bool) -> Iterator[pa.Table]:
         time_column = self.form.columns.scored_at
-        columns = list(self.form.list_columns(self.query))
+        columns = self.form.list_columns(self.query)
         if with_times:
             columns.append(time_column)
         for rows in self.reader.read(piece, columns, self.span):

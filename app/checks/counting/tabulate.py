@@ -256,13 +256,14 @@ def _divide_by_revision(
 
 
 def _count_counterfactual(evidence: CheckEvidence, copies: CopyOutcomes) -> PeriodTables:
-    periods = [
-        count_copies(copies, evidence.outcomes, evidence.window, selected)
-        for selected in evidence.window.parts()
-    ]
-    comparison = Comparison((copies.grouping.column.name,))
     return PeriodTables(
-        DataSet.COUNTERFACTUAL, comparison, periods, revisions=tabulate_revisions(evidence, copies)
+        DataSet.COUNTERFACTUAL,
+        Comparison((copies.grouping.column.name,)),
+        [
+            count_copies(copies, evidence.outcomes, evidence.window, selected)
+            for selected in evidence.window.parts()
+        ],
+        revisions=tabulate_revisions(evidence, copies),
     )
 
 

@@ -25,7 +25,7 @@ from ...domain.monitor import Comparison, Monitor
 from ...sources.stored.window_queries import WindowQuery, read_newest_feedback, read_newest_payload
 from ...statistics.measures.period_figures import RATIO
 from ..counting.tabulate import tabulate
-from ..missing_and_corrected import Corrected
+from ..result_queries import Corrected
 from ..subject import Subject
 from ..window.labelled_window import keep_scored, read_labels
 from ..window.window import LoggedRecords
@@ -97,7 +97,7 @@ class MadeCorrection(NamedTuple):
 
 
 def read_corrections(session: Session, deployment_no: int, span: Span) -> list[MadeCorrection]:
-    """Reads the corrections of records that were scored in the span, in their order."""
+    """Reads corrections of records that were scored in the span, in order."""
     values = {"deployment_no": deployment_no, "start": span.start, "end": span.end}
     return list(map(MadeCorrection._make, read_rows(session, _CORRECTIONS, values)))
 
@@ -195,8 +195,8 @@ class RecordsAt(LoggedRecords):
 
     def _read_payload_at(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         rows = read_newest_payload(self._reader, query, span, limit)
-        ids = rows["record_id"].to_pylist()
-        return _replace_texts(rows, "outcome", _overlay(self._predictions, ids, rows["outcome"]))
+        outcomes = _overlay(self._predictions, rows["record_id"].to_pylist(), rows["outcome"])
+        return _replace_texts(rows, "outcome", outcomes)
 
     def _read_feedback_at(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         rows = read_newest_feedback(self._reader, query, span, limit)

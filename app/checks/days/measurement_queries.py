@@ -174,8 +174,9 @@ def read_summed_tables(
         "until": filters.until,
     }
     rows = read_rows(session, _STORED_DAYS, values)
-    days = sorted({row[0] for row in rows})
-    stretches = list_stretches_between(days, Stretch(filters.since, filters.until))
+    stretches = list_stretches_between(
+        sorted({row[0] for row in rows}), Stretch(filters.since, filters.until)
+    )
     times = {
         "firsts": [stretch.first for stretch in stretches],
         "lasts": [stretch.last for stretch in stretches],

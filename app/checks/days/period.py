@@ -206,8 +206,9 @@ def read_period(
     """
     monitor = recount.monitor
     labels_until = max(labels_until, span.start)
-    stored = _read_hours(session, recount.deployment.no, span, DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL)
-    stored += _read_hours(session, recount.deployment.no, Span(span.start, labels_until), DataSet.LABELLED)
+    deployment_no = recount.deployment.no
+    stored = _read_hours(session, deployment_no, span, DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL)
+    stored += _read_hours(session, deployment_no, Span(span.start, labels_until), DataSet.LABELLED)
     rows, stale = _correct_rows(session, recount, stored, span, labels_until)
     tables: dict[PartKey, dict[Comparison, _HourTables]] = {}
     for row in rows:
@@ -341,8 +342,8 @@ def _measure_comparison(
     sums = [GroupCounts.merge(tables_of_unit) for tables_of_unit in tables_by_unit.values()]
     total = GroupCounts.merge(sums)
     members = comparison.members(monitor) if comparison in list_comparisons(monitor) else []
-    limits = find_strictest_limits(members, RATIO)
-    bounds = (limits.lower, limits.upper)
+    strictest = find_strictest_limits(members, RATIO)
+    limits = (strictest.lower, strictest.upper)
     further = list[Measurement]()
     labelled = {}
     for data, metrics in FURTHER_METRICS.items():
@@ -366,8 +367,8 @@ def _measure_comparison(
     return PartComparison(
         comparison=comparison,
         records=CountedRecords.of_table(comparison.label, total, "predictions"),
-        limits=bounds,
-        figures=measure_period(total, sums, bounds, empty=len(units) - len(sums)),
+        limits=limits,
+        figures=measure_period(total, sums, limits, empty=len(units) - len(sums)),
         further=further,
         labelled=labelled,
     )

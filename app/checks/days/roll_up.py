@@ -42,7 +42,6 @@ OTHER_STRATA = (
     "none of the hours was checked with {column} as the column of the strata; ask for checks of them again"
 )
 
-
 QUIET_TIME = timedelta(minutes=5)
 """Time without a change of a day's checks after which the day is added up."""
 
@@ -147,7 +146,7 @@ def roll_up(
 def sum_days(tables: Iterable[HourTable]) -> list[HourTable]:
     """Adds up consecutive hours of a day that were counted alike; oldest first by data and comparison.
 
-    Every period is added up from these sums: sums of weights depend on their order in the last digit.
+    Every period comes from these sums: sums of weights depend on their order in the last digit.
     """
 
     def make_sum_key(table: HourTable) -> tuple[object, ...]:

@@ -119,8 +119,7 @@ def list_notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, 
         is_balanced = len(view.groups) <= len(SIDES) and len({group.records for group in view.groups}) <= 1
         if is_copied and not is_balanced:
             notes.append(UNEQUAL.format(attribute=view.attribute))
-    other_revisions = int(source.window.get("records_of_other_revisions", 0))
-    if other_revisions:
+    if other_revisions := int(source.window.get("records_of_other_revisions", 0)):
         notes.append(OTHER_REVISIONS.format(records=other_revisions))
     return (*notes, *list_notes_on_answers(source.window))
 
@@ -160,13 +159,12 @@ def list_mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
                 reason = NOT_TOGETHER
             yield AttributeView(comparison, reason=reason)
             continue
-        before = collect_figures(
-            source.list_or_measure(DataSet.MITIGATED, comparison, RATE_BEFORE),
-            source.list_stored(DataSet.MITIGATED, comparison, IMPACT_BEFORE),
-        )
-        after = collect_figures(
-            source.list_or_measure(DataSet.MITIGATED, comparison, RATE_AFTER),
-            source.list_stored(DataSet.MITIGATED, comparison, IMPACT_AFTER),
+        before, after = (
+            collect_figures(
+                source.list_or_measure(DataSet.MITIGATED, comparison, rate),
+                source.list_stored(DataSet.MITIGATED, comparison, impact),
+            )
+            for rate, impact in ((RATE_BEFORE, IMPACT_BEFORE), (RATE_AFTER, IMPACT_AFTER))
         )
         counts = read_mitigation(source).get("attributes", {}).get(comparison.label)
         yield replace(

@@ -242,7 +242,7 @@ def index_by_subject(figures: Iterable[Measurement]) -> dict[ShareSubject, Measu
 def divide_shares(
     comparison: Comparison, stored: StoredParts, before: GroupFigures, *, after: GroupFigures | None = None
 ) -> AttributeView:
-    """Builds the view of a comparison from its tables and figures; `after` are those after mitigation."""
+    """Builds the view of a comparison; `after` are the figures after mitigation."""
     table = stored.whole
     additional = stored.additional
     counts = count_outcomes(table)
@@ -251,8 +251,9 @@ def divide_shares(
         group.label: outcomes
         for group, outcomes in zip(additional.groups, count_outcomes(additional), strict=True)
     }
-    ordered = [earlier.get(group.label, np.zeros(2, np.int64)) for group in table.groups]
-    earlier_counts = np.array(ordered, dtype=np.int64).reshape(len(table.groups), 2)
+    earlier_counts = np.array(
+        [earlier.get(group.label, (0, 0)) for group in table.groups], dtype=np.int64
+    ).reshape(len(table.groups), 2)
     intervals = {label: _divide_range(ranges) for label, ranges in merge_sub_ranges(stored.cells).items()}
 
     def build_group_share(

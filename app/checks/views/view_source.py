@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR, floor_to_hour
-from ...base.errors import InvalidInput, require_present
+from ...base.errors import InvalidInput, NotFound
 from ...base.strict_json import JsonObject
 from ...base.values import frozen
 from ...database.tables import CheckRow, CheckTableRow
@@ -28,12 +28,15 @@ from ..counting.left_out_of_check import LEFT_OUT
 from ..counting.other_revisions import merge_revisions
 from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, find_table_data, merge_tables
 from ..measure import measure_table
-from ..missing_and_corrected import MissingRecords, count_not_stored, describe_corrected
 from ..queries import SELECT_RUNS, build_run, get_check, select_under_way
-from ..result_queries import read_measurements, read_stored_tables
-from ..window.describe_window import ERASED_RECORDS, LABELS_OF_SOME, SAMPLING
-
-_NO_OUTCOMES = OutcomeRule(favourable=(), unfavourable=())
+from ..result_queries import (
+    MissingRecords,
+    count_not_stored,
+    describe_corrected,
+    read_measurements,
+    read_stored_tables,
+)
+from ..window.window_records import ERASED_RECORDS, LABELS_OF_SOME, SAMPLING
 
 WindowPart = Literal["span", "additional"]
 
@@ -161,7 +164,6 @@ class CheckSource:
     def measure(self, data: DataSet, comparison: Comparison, metric: str, table: Table) -> list[Measurement]:
         check = self.counted.check
         stored = self.tables.get((data, comparison))
-        revisions = merge_revisions(() if stored is None else stored.cells)
         measurements = measure_table(
             data,
             comparison,
@@ -169,7 +171,7 @@ class CheckSource:
             monitor=self.monitor,
             at=check.span.end,
             metrics=[CATALOGUE[metric]],
-            other_revisions=revisions,
+            other_revisions=merge_revisions(stored.cells if stored else ()),
         )
         is_carried = self.counted.origin.no != check.no
         return [
@@ -195,7 +197,9 @@ def _read_counted(session: Session, *conditions: ColumnElement[bool]) -> dict[st
 
 def _find_origin(check: CheckRun, counted: Mapping[str, CountedCheck]) -> CountedCheck:
     origin_id = check.carried_from or check.id
-    return replace(require_present(counted.get(origin_id), "check", origin_id), check=check)
+    if origin_id not in counted:
+        raise NotFound("check", origin_id)
+    return replace(counted[origin_id], check=check)
 
 
 @frozen
@@ -248,21 +252,19 @@ def read_check_source(
     tables: dict[tuple[DataSet, Comparison], StoredParts] = {}
     for (table_data, comparison), cells in cells_by_part.items():
         parts = {part: TABLE_TYPES[table_data].from_json(cells[part]) for part in cells}
-        additional = [table for part, table in parts.items() if part == ADDITIONAL]
         tables[table_data, comparison] = StoredParts(
             merge_tables(table_data, list(parts.values())),
-            merge_tables(table_data, additional),
+            merge_tables(table_data, [parts[ADDITIONAL]] if ADDITIONAL in parts else []),
             tuple(cells.values()),
         )
 
     monitor = find_monitor(session, counted.check.deployment_no)
-    # A carried check stores the measurements of its origin again, but not its tables.
-    figures = tuple(read_measurements(session, counted.check.no, metrics=metrics))
     return CheckSource(
         counted,
         tables,
-        figures,
-        monitor or Monitor(outcomes=_NO_OUTCOMES, attributes=()),
+        # A carried check stores the measurements of its origin again, but not its tables.
+        tuple(read_measurements(session, counted.check.no, metrics=metrics)),
+        monitor or Monitor(outcomes=OutcomeRule(favourable=(), unfavourable=()), attributes=()),
         read_left_out(counted, count_lost(session, counted)),
     )
 
@@ -291,8 +293,7 @@ class CheckWindow:
 def read_window_of_check(session: Session, deployment_no: int, check_id: str | None) -> CheckWindow | None:
     """Reads the window of the check that measured the figures; None if no check is named.
 
-    The window is found by times and counts: records placed into past hours after the check are taken for its
-    own.
+    It is found by times and counts: records placed into past hours after the check are taken for its own.
 
     Raises:
         NotFound: the deployment has no check of that id.
@@ -326,8 +327,7 @@ def list_notes_of_check(session: Session, counted: CountedCheck, attribute: str 
     logged = read_left_out(counted, lost).get(DataSet.AS_LOGGED.value, {})
     records = logged.get(attribute or "")
     notes = [] if records is None else [f"{attribute}: {line}" for line in list_lines(records)]
-    labels = counted.window.get(LABELS_OF_SOME)
-    if labels is not None:
+    if labels := counted.window.get(LABELS_OF_SOME):
         notes.append(labels)
     return (*notes, *list_notes_on_records(counted, lost))
 
@@ -336,7 +336,6 @@ def list_notes_on_records(counted: CountedCheck, lost: MissingRecords) -> tuple[
     """Lists notes on sampling, on corrections since, and on values that look alike."""
     sampling = counted.window.get(SAMPLING)
     hours = counted.hours
-    start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
     notes = []
     if sampling:
         note = REPRESENTED.format(
@@ -347,14 +346,13 @@ def list_notes_on_records(counted: CountedCheck, lost: MissingRecords) -> tuple[
         )
         notes.append(note + RATES_DIFFER if sampling["is_unequal"] else note)
     elif lost.sampled_out and lost.lowest_rate is not None and lost.highest_rate is not None:
-        is_equal = lost.lowest_rate == lost.highest_rate
         note = SAMPLED_OUT.format(
             rate=_describe_rates(lost.lowest_rate, lost.highest_rate),
             records=count_records(lost.sampled_out),
-            start=start,
-            end=end,
+            start=f"{hours.start:%Y-%m-%d %H:%M}",
+            end=f"{hours.end:%Y-%m-%d %H:%M}",
         )
-        notes.append(note if is_equal else note + LOGGED_RATES_DIFFER)
+        notes.append(note if lost.lowest_rate == lost.highest_rate else note + LOGGED_RATES_DIFFER)
     if lost.corrected:
         notes.append(describe_corrected(lost.corrected, f"{counted.origin.started_at:%-d %b %Y}"))
     return (*notes, *(f"{twin}." for twin in counted.window.get(NEAR_TWINS, ())))

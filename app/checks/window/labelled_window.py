@@ -52,10 +52,8 @@ class ComparedLabels:
 def predict_unscored(
     window: Window, database: Database, deployment: Deployment, model: ModelOfCheck
 ) -> PredictedLabels:
-    """Fills in missing predictions by asking the model; leaves out records that it does not take.
-
-    Raises:
-        ScoringFailed: the model gave no usable answer.
+    """Fills in missing predictions by asking the model; leaves out records that it does not take. Raises
+    ScoringFailed.
     """
     predicted = window.rows["predicted"].to_pylist()
     ids = window.rows["feedback_id"].to_pylist()

@@ -142,8 +142,7 @@ class FiledRecords:
         return self._labels.without_record if self._labels else 0
 
     def read_payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        is_before = span.start == BEGINNING
-        read = self.files.newest_before if is_before else self.counted.newest
+        read = self.files.newest_before if span.start == BEGINNING else self.counted.newest
         rows = read(query, span, limit)
         numbers = pa.array(range(len(self.ids), len(self.ids) + rows.num_rows), pa.int64())
         self.ids += rows["record_id"].to_pylist()
@@ -179,8 +178,7 @@ class FiledRecords:
         if self.counted is self.files:
             cohort = self.files.newest(query, span, MAX_COHORT)
         else:
-            cohort = window
-            until = ALL_TIMES.end
+            cohort, until = window, ALL_TIMES.end
         ids = cohort["record_id"].combine_chunks()
         return cohort.append_column("labelled", pc.is_in(ids, self._labels.labelled_among(ids, until)))
 

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR
 from ...base.values import frozen_by_name
-from ...checks.missing_and_corrected import CorrectedCount
+from ...checks.result_queries import CorrectedCount
 from ...checks.schedule.missed_hours import MISSED
 from ...database.binary_rows import read_named_rows, read_row, read_rows
 from ...database.tables import ChangedHourRow, EvidenceEraRow

@@ -16,7 +16,7 @@ from ...alerts.queries import get_alert, page_comments
 from ...base.errors import Conflict, InvalidInput, NotFound
 from ...base.values import frozen_by_name
 from ...charts.timeline import read_timeline
-from ...checks.days.figure_steps import FigureSelection
+from ...checks.days.day_queries import FigureSelection
 from ...checks.views.headlines import DATA_NAMES
 from ...deployments.monitor.queries import find_monitor
 from ...domain.alert import Alert, AlertFigure, AlertState, ClosingReason, RuleKind

@@ -33,7 +33,7 @@ from ...charts.pictures.timeline_picture import (
 )
 from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import ACCURACY, MAX_PANELS, Timeline, TimePanel, pool_panels, read_timeline
-from ...checks.days.figure_steps import FigureSelection
+from ...checks.days.day_queries import FigureSelection
 from ...checks.days.roll_up import Period
 from ...deployments.queries import WatchedDeployment
 from ...domain.alert import Alert

@@ -14,7 +14,7 @@ from ...charts.forest import STRIP_CHECKS, build_forest, choose_metric
 from ...charts.timeline import choose_range
 from ...checks.advice.advice import advise_on_check
 from ...checks.advice.causes import Cause
-from ...checks.recent_figures import RecentFigures, read_recent_figures
+from ...checks.result_queries import RecentFigures, read_recent_figures
 from ...checks.views.view_source import list_notes_of_check, read_present
 from ...deployments.deployment_in_address import Watched
 from ...deployments.monitor.queries import find_missing_sides

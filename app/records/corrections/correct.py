@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from ...access.audit.event_queries import insert_event
 from ...base.encodings import decode_parts
 from ...base.errors import InvalidInput
-from ...checks.missing_and_corrected import Corrected, Correction
+from ...checks.result_queries import Corrected, Correction
 from ...domain.paging import Paging
 from ...domain.record import (
     Json,

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from ...access.gate.caller import READS_RECORDS, DeploymentId, Manager, Services, ServicesIn, SessionIn
 from ...base.errors import Conflict, InvalidInput
-from ...checks.missing_and_corrected import Corrected
+from ...checks.result_queries import Corrected
 from ...deployments.deployment_in_address import ReadableDeployment
 from ...deployments.queries import Deployments
 from ...domain.record import Receipt

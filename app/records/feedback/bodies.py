@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from ...base.values import shown_value
-from ...checks.missing_and_corrected import Corrected
+from ...checks.result_queries import Corrected
 from ...domain.deployment import RecordSchema
 from ...domain.record import ReceiptWarning, RecordConflict, Rejection
 from ...web.body import NextPageCursor, Out, PageOut, example

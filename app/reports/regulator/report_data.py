@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from ... import VERSION
 from ...base.errors import Conflict, InvalidInput
 from ...base.values import frozen, quote_names
-from ...checks.missing_and_corrected import count_not_stored
+from ...checks.result_queries import count_not_stored
 from ...database.engine import ArrowReader
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span

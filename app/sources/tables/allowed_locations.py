@@ -178,8 +178,8 @@ def _require_same_names(schemas: Any, location: str, field: str) -> None:  # noq
 
 def _path_below(location: str, stated_path: str, field: str) -> str:
     path = stated_path
-    if not is_in_store(location) and stated_path.startswith("file:"):
-        path = unquote(re.sub("^file:(//)?", "", stated_path))
+    if not is_in_store(location) and path.startswith("file:"):
+        path = unquote(re.sub("^file:(//)?", "", path))
     base = location.rstrip("/") + "/"
     if not path.startswith(base) or ".." in path.split("/"):
         raise InvalidInput(
@@ -301,9 +301,10 @@ def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side:
     try:
         listed_files: Listing = child.result()
     except TooLarge as error:
-        limits = f"{MAX_LISTING_SECONDS} seconds, or with the memory of EVENHAND_UPLOAD_MEMORY_BYTES"
         raise InvalidInput(
-            field, f"{location} cannot be listed in {limits}; name a folder with fewer files"
+            field,
+            f"{location} cannot be listed in {MAX_LISTING_SECONDS} seconds, or with the memory of "
+            "EVENHAND_UPLOAD_MEMORY_BYTES; name a folder with fewer files",
         ) from error
     finally:
         clock.cancel()
@@ -372,10 +373,8 @@ def _list_store(location: str, is_data_file: Callable[[str], bool], field: str) 
     for _ in range(MAX_LISTINGS):
         infos = open_folder(location).get_file_info(fs.FileSelector("", recursive=True))
         objects = [info for info in infos if info.is_file and is_data_file(info.path)]
-        previous_listing, listed_files = (
-            listed_files,
-            sorted(ListedFile(info.path, info.size, info.mtime_ns) for info in objects),
-        )
+        previous_listing = listed_files
+        listed_files = sorted(ListedFile(info.path, info.size, info.mtime_ns) for info in objects)
         if len(infos) < MIN_PAGED_OBJECTS or listed_files == previous_listing:
             return listed_files
     raise InvalidInput(field, f"{location} changes while it is listed; it is listed again later")

@@ -208,10 +208,10 @@ class SparkEngine:
         if isinstance(result.error, _SPARK_ERRORS):
             raise SetupError(f"Spark gave up the work on the records in files: {text}") from result.error
         log.error("spark_answers_lost", exc_info=result.error)
-        kind = type(result.error).__name__
-        message = f"The answers of Spark about the records in files could not be collected ({kind}): {text}"
         raise SetupError(
-            f"{message}. The worker's log has the details under spark_answers_lost."
+            "The answers of Spark about the records in files could not be collected "
+            f"({type(result.error).__name__}): {text}. The worker's log has the details under "
+            "spark_answers_lost."
         ) from result.error
 
 
@@ -235,11 +235,9 @@ def _load_task(pickled_task: bytes) -> Task:
 def _answer_piece(task: Task, piece: bytes) -> pa.RecordBatch:
     # Spark would repeat a failed piece and give up with an unreadable text.
     try:
-        answer = task(piece)
-        failure = None
+        answer, failure = task(piece), None
     except EvenhandError as error:
-        answer = b""
-        failure = _write_error(error)
+        answer, failure = b"", _write_error(error)
     return pa.record_batch({"answer": pa.array([answer], "binary"), "failure": pa.array([failure], "string")})
 
 

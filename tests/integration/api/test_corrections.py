@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from app.access.principals import Role
-from app.checks.missing_and_corrected import CorrectedCount, describe_corrected
+from app.checks.result_queries import CorrectedCount, describe_corrected
 from app.database.engine import Database
 from app.domain.check import Trigger
 from app.domain.deployment import Column, FieldKind, FieldType

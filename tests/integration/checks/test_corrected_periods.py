@@ -15,7 +15,7 @@ from sqlalchemy import text
 from app.checks.days import period as periods
 from app.checks.days.corrected_hours import HourRecount
 from app.checks.days.period import PeriodSums, read_period
-from app.checks.missing_and_corrected import Corrected, Correction
+from app.checks.result_queries import Corrected, Correction
 from app.database.engine import Database, arrow_reader
 from app.domain.check import DataSet, Span
 from app.domain.deployment import Endpoint

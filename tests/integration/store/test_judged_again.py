@@ -13,7 +13,7 @@ from alembic.operations import Operations
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from app.checks.days.figure_steps import join_day
+from app.checks.days.day_queries import join_day
 from app.database.engine import Database
 from app.database.migrations import upgrade
 from app.statistics.catalogue import CATALOGUE

@@ -11,8 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.charts.series import SeriesQuery, build_series
 from app.charts.time_ranges import EarlierKind
 from app.charts.timeline import Timeline, read_timeline
-from app.checks.days.day_queries import DAY
-from app.checks.days.figure_steps import FigureSelection, join_day
+from app.checks.days.day_queries import DAY, FigureSelection, join_day
 from app.database.engine import Database
 from app.domain.check import DataSet, Span, Trigger
 from app.domain.deployment import Endpoint
