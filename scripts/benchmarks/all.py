@@ -81,13 +81,9 @@ def _end(process: "subprocess.Popen[str]") -> str:
 
 def _show(outcomes: dict[str, Outcome]) -> bool:
     print(f"{'figure (a ratio unless it says otherwise)':64}{'measured':>10}  limit")
-    for outcome in outcomes.values():
-        for line in outcome.lines:
-            print(line)
-    problems = {name: outcome.problem for name, outcome in outcomes.items() if outcome.problem}
-    for name, problem in problems.items():
-        print(f"{name}: not measured, it {problem}")
     lines = [line for outcome in outcomes.values() for line in outcome.lines]
+    problems = [f"{name}: not measured, it {outcome.problem}" for name, outcome in outcomes.items() if outcome.problem]
+    print(*lines, *problems, sep="\n")
     kept = sum(line.endswith("ok") for line in lines)
     spent = sum(outcome.seconds for outcome in outcomes.values())
     missing = f"{len(problems)} of {len(outcomes)} benchmarks were not measured to their end"

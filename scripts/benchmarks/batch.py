@@ -11,11 +11,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections import defaultdict
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,8 +32,9 @@ from app.sources.tables.record_files import PayloadFiles
 from app.sources.tables.table_files import Engine, open_engine
 from scripts.arguments import make_parser
 from scripts.benchmarks.lines import Line, show_lines
+from scripts.benchmarks.peak import Peak
 from scripts.benchmarks.staging import columns_of
-from scripts.trials.spark_processes import ExecutorMemory, peak_megabytes
+from scripts.trials.spark_processes import executors_megabytes, peak_megabytes
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
 RECORDS_A_FILE = 1_000_000
@@ -134,34 +135,30 @@ def tabulate(folder: Path, millions: int, engine: Engine) -> int:
     return count_span(files, subject, lambda _: None, engine).counts["records"]
 
 
-def seconds(work: Callable[[], int], expected: int) -> float:
-    start = time.perf_counter()
-    found = work()
-    if found != expected:
-        raise SystemExit(f"counted {found:,} records, and there are {expected:,}")
-    return time.perf_counter() - start
-
-
-def measure(folder: Path, millions: int, what: str, url: str) -> dict[str, Any]:
+def measure(folder: Path, millions: int, what: str, url: str) -> dict[str, float]:
     """Runs one of the counts in this process; returns its seconds and the peak of its memory [MB]."""
-    expected = millions * RECORDS_A_FILE
     if what == "bare":
-        work: Callable[[], int] = lambda: count_bare(folder)  # noqa: E731 - one of several
+        count = partial(count_bare, folder)
     elif what == "bare-spark":
-        work = lambda: count_by_spark(folder, url)  # noqa: E731
+        count = partial(count_by_spark, folder, url)
     else:
-        engine = open_engine(what, url)
-        work = lambda: tabulate(folder, millions, engine)  # noqa: E731
-    found = [seconds(work, expected) for _ in range(ROUNDS)]
+        count = partial(tabulate, folder, millions, open_engine(what, url))
+    found = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        counted = count()
+        found.append(time.perf_counter() - start)
+        if counted != millions * RECORDS_A_FILE:
+            raise SystemExit(f"counted {counted:,} records, and there are {millions} million")
     return {"seconds": min(found), "peak": peak_megabytes()}
 
 
-def measured(folder: Path, millions: int, what: str, url: str) -> dict[str, Any]:
+def measured(folder: Path, millions: int, what: str, url: str) -> dict[str, float]:
     arguments = [sys.executable, "-P", __file__, "--folder", str(folder), "--only", what, "--millions", str(millions), "--spark", url]
-    with ExecutorMemory() if "spark" in what else nullcontext() as memory:
+    with Peak(executors_megabytes) if "spark" in what else nullcontext() as python:
         answer = subprocess.run(arguments, check=True, capture_output=True, text=True)
-    found: dict[str, Any] = json.loads(answer.stdout.splitlines()[-1])
-    return found if memory is None else found | {"java": memory.java, "python": memory.python}
+    found: dict[str, float] = json.loads(answer.stdout.splitlines()[-1])
+    return found if python is None else found | {"python": python.peak}
 
 
 def main() -> int:
@@ -177,33 +174,26 @@ def main() -> int:
     engines = ["local", *(["spark"] if options.spark else [])]
     lines: list[Line] = []
     with tempfile.TemporaryDirectory() as temporary:
-        peaks: dict[str, list[float]] = {engine: [] for engine in [*engines, *(["executors' Python"] if options.spark else [])]}
+        peaks = defaultdict[str, list[float]](list)
         for millions in options.millions:
             folder = (options.folder or Path(temporary)) / str(millions)
             generate(folder, millions)
             for engine in engines:
-                bare = measured(folder, millions, {"local": "bare", "spark": "bare-spark"}[engine], options.spark)
+                bare = measured(folder, millions, "bare-spark" if engine == "spark" else "bare", options.spark)
                 ours = measured(folder, millions, engine, options.spark)
                 ratio = ours["seconds"] / bare["seconds"]
                 peaks[engine].append(ours["peak"])
                 lines.append(Line(f"batch: {engine}, {millions} million records / bare count, time", ratio, GOALS[engine], is_most=True))
                 print(
                     f"{millions:>3} million, {engine:<5}: {millions / ours['seconds']:6.2f} million records/s, bare count "
-                    f"{millions / bare['seconds']:6.2f}, ratio {ratio:.2f} (goal {GOALS[engine]}); "
-                    f"peak of memory {ours['peak']:,.0f} MB, of the bare count {bare['peak']:,.0f} MB",
+                    f"{millions / bare['seconds']:6.2f}; peak of memory {ours['peak']:,.0f} MB",
                     flush=True,
                 )
                 if "python" in ours:
                     peaks["executors' Python"].append(ours["python"])
-                    print(
-                        f"    largest executor: Python {ours['python']:,.0f} MB, Java {ours['java']:,.0f} MB; of the bare count Java "
-                        f"{bare['java']:,.0f} MB",
-                        flush=True,
-                    )
         for engine, found in peaks.items():
             growth = max(found) / min(found)
             lines.append(Line(f"batch: {engine}, peak of memory, larger size / smaller", growth, GOAL_GROWTH, is_most=True))
-            print(f"{engine}: peak of memory of the larger ÷ that of the smaller: {growth:.2f} (goal {GOAL_GROWTH})")
     return 0 if show_lines(lines) else 1
 
 

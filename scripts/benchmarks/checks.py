@@ -11,16 +11,13 @@ times that alone.
 import argparse
 import contextlib
 import itertools
+import multiprocessing
 import os
-import signal
 import statistics
-import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import psycopg
@@ -36,7 +33,7 @@ from scripts.arguments import make_parser
 from scripts.benchmarks.ingest import make_request, make_rows, native_body, prepare_deployment
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.load import drive, percentile
-from scripts.benchmarks.service import find_postgres, postgres_seconds, service
+from scripts.benchmarks.service import find_postgres, service, time_processors
 from scripts.benchmarks.staging import columns_of, own_database
 from tests.scenes import HOUR, PlainSealer, Scene, scene
 
@@ -72,12 +69,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3, help="of posts alone, and next to checks")
     parser.add_argument("--seconds", type=float, default=10.0, help="seconds of posts of each part of a turn")
     parser.add_argument("--rate", type=int, default=1500, help="posts a second")
-    parser.add_argument("--check-again", nargs=3, metavar=("URL", "DEPLOYMENT", "START"), help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.check_again:
-        lower_priority()
-        _check_again(*options.check_again)
-        return
     lines: list[Line] = []
     with own_database() as (database, folder):
         lines += _check_hours(database, options)
@@ -87,39 +79,22 @@ def main() -> None:
 
 
 def _check_hours(database: Database, options: argparse.Namespace) -> list[Line]:
-    checked: list[Timed] = []
-    firsts: list[Timed] = []
+    postgres = find_postgres(database.url)
+    firsts, checked = [], []
     for records in options.records:
         stage, start = _loaded(database, records, options.window)
-        firsts.append(_time_check(stage, start, 1))
-        checked.append(_time_check(stage, start, options.rounds))
-        first, then = (f"{times[-1].wall:,.0f} ms ({times[-1].processor:,.0f} of processors)" for times in (firsts, checked))
-        print(f"a check of {options.window:,} records in an hour of {records:,}: first {first}, then {then}", flush=True)
+
+        def check(times: int, stage: Scene = stage, start: datetime = start) -> float:
+            return time_processors(postgres, lambda: [stage.check(start) for _ in range(times)]) * 1000 / times
+
+        firsts.append(check(1))
+        checked.append(check(options.rounds))
+        print(f"a check of {options.window:,} records in an hour of {records:,}, ms of processors:", end=" ")
+        print(f"first {firsts[-1]:,.0f}, then {checked[-1]:,.0f}", flush=True)
     return [
-        Line(name, large.processor / small.processor, goal, is_most=True)
-        for name, goal, (small, large) in (
-            ("check of a window: large hour / small hour, processor time", GOAL_GROWTH, checked),
-            ("the first check after a bulk load: large hour / small hour", 3, firsts),
-        )
+        Line("check of a window: large hour / small hour, processor time", checked[1] / checked[0], GOAL_GROWTH, is_most=True),
+        Line("the first check after a bulk load: large hour / small hour", firsts[1] / firsts[0], 3, is_most=True),
     ]
-
-
-@dataclass(frozen=True)
-class Timed:
-    """Milliseconds of a check: the median by the clock, and those of processors."""
-
-    wall: float
-    processor: float
-
-
-def _time_check(stage: Scene, start: datetime, rounds: int) -> Timed:
-    postgres = find_postgres(stage.database.url)
-    wall, spent = [], time.process_time() + postgres_seconds(postgres)
-    for _ in range(rounds):
-        began = time.perf_counter()
-        stage.check(start)
-        wall.append((time.perf_counter() - began) * 1000)
-    return Timed(statistics.median(wall), (time.process_time() + postgres_seconds(postgres) - spent) * 1000 / rounds)
 
 
 def _loaded(database: Database, records: int, window: int) -> tuple[Scene, datetime]:
@@ -153,17 +128,16 @@ def _post_next_to_checks(database: Database, folder: Path, options: argparse.Nam
         connection.execute("VACUUM (ANALYZE)")
         connection.execute("CHECKPOINT")
     key, _ = prepare_deployment(database.url, folder)
-    again = ("--check-again", database.url, stage.deployment.id, start.isoformat())
     to_alone = list[float]()
     with service(database.url, folder) as port:
         _post(port, key, options.rate, WARM_UP_SECONDS)
         for turn in range(options.turns):
             alone = _post(port, key, options.rate, options.seconds)
-            with _started(*again) as process:
+            with _checking(database.url, stage.deployment.id, start) as process:
                 before = stage.count("checks")
                 next_to = _post(port, key, options.rate, options.seconds)
                 while stage.count("checks") <= before + 1:
-                    if process.poll() is not None:
+                    if not process.is_alive():
                         sys.exit("the process that checks has ended")
                     next_to += _post(port, key, options.rate, options.seconds)
                 checks = stage.count("checks") - before
@@ -207,25 +181,26 @@ def _first_on_the_processors() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _started(*arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
-    command = [sys.executable, "-P", __file__, *arguments]
-    process = subprocess.Popen(command, start_new_session=True)
+def _checking(url: str, deployment_id: str, start: datetime) -> Iterator[multiprocessing.process.BaseProcess]:
+    spawn = multiprocessing.get_context("spawn")
+    is_over = spawn.Event()
+    process = spawn.Process(target=_check_again, args=(url, deployment_id, start, is_over))
+    process.start()
     try:
         yield process
     finally:
-        process.terminate()
-        process.wait()
+        # The check that runs is finished: a deployment has one running check at a time, and the next turn begins another.
+        is_over.set()
+        process.join()
 
 
-def _check_again(url: str, deployment_id: str, start: str) -> None:
+def _check_again(url: str, deployment_id: str, start: datetime, is_over: Event) -> None:
+    lower_priority()
     database = Database(url)
     with database.transaction() as session:
         stage = Scene(database, Deployments(session, PlainSealer()).get(deployment_id))
-    is_over = threading.Event()
-    # The check that runs is finished: a deployment has one running check at a time, and the next turn begins another.
-    signal.signal(signal.SIGTERM, lambda *_: is_over.set())
     while not is_over.is_set():
-        stage.check(datetime.fromisoformat(start))
+        stage.check(start)
 
 
 if __name__ == "__main__":

@@ -5,19 +5,18 @@ ratios the median: a machine is faster at one time than at another. Measured are
 100,000 records, calls through the gateway by one caller and by 32, and memory of the idle processes without Postgres.
 """
 
-import argparse
 import contextlib
 import json
 import statistics
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
 import psutil
 import psycopg
 
@@ -25,12 +24,10 @@ from scripts.arguments import make_parser
 from scripts.benchmarks.ingest import DEPLOYMENT, NAMES, NUMBERS, TEXTS, WORDS, copy_rows, make_request, make_rows, native_body
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.load import Load, drive, make_post, percentile
-from scripts.benchmarks.model import model_of, serve_model
+from scripts.benchmarks.model import serving
 from scripts.benchmarks.service import ROOT, Checkout, idle_megabytes, take_turns
-from scripts.benchmarks.staging import own_postgres
+from scripts.benchmarks.staging import open_client, own_postgres
 
-START_SECONDS = 180
-CUT_OFF = 0.5
 CHECK_SIZES = (500, 100_000)
 FIRST, SECOND = NAMES.index(NUMBERS[0]), NAMES.index(NUMBERS[1])
 CALL = json.dumps({"fields": NAMES, "values": [[*(WORDS[0] for _ in TEXTS), *(1 for _ in NAMES[len(TEXTS) :])]]}).encode()
@@ -46,73 +43,59 @@ class Side:
     url: str
     process: psutil.Process
     key: str
-    figures: dict[str, list[float]] = field(default_factory=dict)
-    p99: dict[str, list[float]] = field(default_factory=dict)
+    figures: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    p99: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """Milliseconds of the latencies, by round."""
 
-    def note(self, name: str, figure: float, load: Load | None = None) -> None:
-        """Keeps a figure of a round, and the p99 of the latencies in milliseconds."""
-        self.figures.setdefault(name, []).append(figure)
-        if load is not None:
-            self.p99.setdefault(name, []).append(percentile(load.latencies_ms, 0.99))
+    def drive(self, name: str, requests: list[bytes], connections: int, beginning: bytes) -> Load:
+        load = drive(self.port, requests, connections)
+        load.require(beginning)
+        self.p99[name].append(percentile(load.latencies_ms, 0.99))
+        return load
 
 
 def main() -> None:
     parser = make_parser(__doc__)
-    parser.add_argument("--before", type=Path, metavar="FOLDER")
+    parser.add_argument("--before", type=Path, metavar="FOLDER", required=True)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the requests of a full run")
-    parser.add_argument("--only", nargs="+", default=[], help="beginnings of names of measurements")
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--only", nargs="+", default=[""], help="beginnings of names of measurements")
     options = parser.parse_args()
-    if options.serve:
-        serve_model(_answer)
-        return
-    if options.before is None:
-        parser.error("--before is missing: the folder of the other checkout")
     with contextlib.ExitStack() as stack:
         server, folder = stack.enter_context(own_postgres())
-        model = f"http://127.0.0.1:{stack.enter_context(model_of(__file__))}/score"
+        model = f"http://127.0.0.1:{stack.enter_context(serving(answer))}/score"
         before, now = (
             stack.enter_context(_running(code, folder / name, server, name, model))
             for name, code in (("before", options.before.resolve()), ("now", ROOT))
         )
         for side in (before, now):
-            side.note("memory of the idle processes, MB", idle_megabytes(side.process))
-        measurements = {
-            name: measure
-            for name, measure in _measurements(options.scale).items()
-            if not options.only or name.startswith(tuple(options.only))
-        }
-        for name in take_turns(options.rounds, measurements):
-            for side in (before, now) if len(now.figures.get(name, ())) % 2 else (now, before):
-                measurements[name](side, name)
+            side.figures["memory of the idle processes, MB"].append(idle_megabytes(side.process))
+        measurements = _measurements(options.scale)
+        for name in take_turns(options.rounds, [name for name in measurements if name.startswith(tuple(options.only))]):
+            for side in (before, now) if len(now.figures[name]) % 2 else (now, before):
+                side.figures[name].append(measurements[name](side, name))
     sys.exit(0 if _report(before, now) else 1)
 
 
-def _measurements(scale: float) -> dict[str, Callable[[Side, str], None]]:
-    def post(size: int, count: int, connections: int) -> Callable[[Side, str], None]:
-        def measure(side: Side, name: str) -> None:
+def _measurements(scale: float) -> dict[str, Callable[[Side, str], float]]:
+    def post(size: int, count: int, connections: int) -> Callable[[Side, str], float]:
+        def measure(side: Side, name: str) -> float:
             requests = [make_request(side.key, native_body(make_rows(size))) for _ in range(max(connections, int(count * scale)))]
-            load = drive(side.port, requests, connections)
-            load.require(f'{{"sent":{size},"accepted":{size},'.encode())
-            side.note(name, load.requests * size / load.seconds, load)
+            load = side.drive(name, requests, connections, f'{{"sent":{size},"accepted":{size},'.encode())
+            return load.requests * size / load.seconds
 
         return measure
 
-    def copy(side: Side, name: str) -> None:
+    def copy(side: Side, _name: str) -> float:
         with psycopg.connect(side.url) as connection:
             row = connection.execute("SELECT no FROM deployments WHERE id = 'twin'").fetchone()
-        side.note(name, copy_rows(side.url, row[0] if row else 0, max(1, int(150 * scale))))
+        return copy_rows(side.url, row[0] if row else 0, max(1, int(150 * scale)))
 
-    def check(size: int) -> Callable[[Side, str], None]:
-        return lambda side, name: side.note(name, _check(side, size))
-
-    def call(callers: int, count: int) -> Callable[[Side, str], None]:
-        def measure(side: Side, name: str) -> None:
+    def call(callers: int, count: int) -> Callable[[Side, str], float]:
+        def measure(side: Side, name: str) -> float:
             request = make_post(f"/v1/deployments/{DEPLOYMENT}/predictions", CALL, side.key)
-            load = drive(side.port, [request] * max(100, int(count * scale)), callers)
-            load.require(b'{"fields"')
-            side.note(name, statistics.median(load.latencies_ms), load)
+            load = side.drive(name, [request] * max(100, int(count * scale)), callers, b'{"fields"')
+            return statistics.median(load.latencies_ms)
 
         return measure
 
@@ -120,7 +103,7 @@ def _measurements(scale: float) -> dict[str, Callable[[Side, str], None]]:
         "raw COPY, records/s": copy,
         "1,000 a request, records/s": post(1000, 200, 4),
         "1 a request, records/s": post(1, 30_000, 64),
-        **{f"check of {size:,}, s": check(size) for size in CHECK_SIZES},
+        **{f"check of {size:,}, s": lambda side, _, size=size: _check(side, size) for size in CHECK_SIZES},  # type: ignore[misc]
         "gateway, 1 caller, p50 ms": call(1, 400),
         "gateway, 32 callers, p50 ms": call(32, 3000),
     }
@@ -136,14 +119,12 @@ def _report(before: Side, now: Side) -> bool:
     for name, figures in now.figures.items():
         ratios = [mine / theirs for mine, theirs in zip(figures, before.figures[name], strict=True)]
         p99 = ", ".join(f"{statistics.median(side.p99[name]):.1f}" for side in (before, now) if name in side.p99)
-        rounds = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-        print(
-            f"{name:36}{statistics.median(before.figures[name]):12,.2f}{statistics.median(figures):12,.2f}{statistics.median(ratios):8.3f}"
-            f"  {p99}; {rounds}"
-        )
+        medians = [statistics.median(side.figures[name]) for side in (before, now)]
+        ratio = statistics.median(ratios)
+        print(f"{name:36}{medians[0]:12,.2f}{medians[1]:12,.2f}{ratio:8.3f}  {p99}; {', '.join(f'{one:.2f}' for one in ratios)}")
         if name in limits:
             limit, is_most = limits[name]
-            lines.append(Line(f"commits: {name.rpartition(',')[0]}, now / before", statistics.median(ratios), limit, is_most=is_most))
+            lines.append(Line(f"commits: {name.rpartition(',')[0]}, now / before", ratio, limit, is_most=is_most))
     large, raw = now.figures.get("1,000 a request, records/s"), now.figures.get("raw COPY, records/s")
     if large and raw:
         share = statistics.median(mine / bare for mine, bare in zip(large, raw, strict=True))
@@ -155,9 +136,8 @@ def _check(side: Side, size: int) -> float:
     deployment = f"checked-{size}"
     batches = [make_request(side.key, native_body(make_rows(500)), deployment) for _ in range(0, size, 500)]
     drive(side.port, batches, 4).require(b'{"sent":500,"accepted":500,')
-    with psycopg.connect(side.url, autocommit=True) as connection:
-        answer = httpx.post(f"{_address(side)}/deployments/{deployment}/checks", headers=_headers(side), timeout=START_SECONDS)
-        answer.raise_for_status()
+    with psycopg.connect(side.url, autocommit=True) as connection, open_client(side.port, side.key) as client:
+        answer = client.post(f"/v1/deployments/{deployment}/checks").raise_for_status()
         while True:
             row = connection.execute(_CHECKED, [answer.json()["id"]]).fetchone()
             if row and row[1] is not None:
@@ -165,14 +145,6 @@ def _check(side: Side, size: int) -> float:
                     sys.exit(f"a check of {size:,} records ended as {row[0]} with {row[2]} copies")
                 return float(row[1])
             time.sleep(0.05)
-
-
-def _address(side: Side) -> str:
-    return f"http://127.0.0.1:{side.port}/v1"
-
-
-def _headers(side: Side) -> dict[str, str]:
-    return {"Authorization": f"Bearer {side.key}"}
 
 
 @contextlib.contextmanager
@@ -190,7 +162,7 @@ def _running(code: Path, folder: Path, server: str, name: str, model: str) -> It
 
 def _prepare(side: Side, model: str) -> None:
     features = [{"name": name, "type": "string" if name in TEXTS else "number" if name in NUMBERS else "integer"} for name in NAMES]
-    with httpx.Client(base_url=_address(side), headers=_headers(side), timeout=START_SECONDS) as client:
+    with open_client(side.port, side.key) as client:
         for deployment in (DEPLOYMENT, "twin", *(f"checked-{size}" for size in CHECK_SIZES)):
             body: dict[str, Any] = {
                 "id": deployment,
@@ -201,7 +173,7 @@ def _prepare(side: Side, model: str) -> None:
                 "model_revision": "1",
                 "endpoint": {"url": model, "payload_format": "fields_values"},
             }
-            client.post("/deployments", json=body).raise_for_status()
+            client.post("/v1/deployments", json=body).raise_for_status()
         for size in CHECK_SIZES:
             monitor = {
                 "favourable": ["Risk"],
@@ -214,15 +186,15 @@ def _prepare(side: Side, model: str) -> None:
                 "min_records": size,
                 "schedule": "off",
             }
-            client.put(f"/deployments/checked-{size}/fairness-monitor", json=monitor).raise_for_status()
+            client.put(f"/v1/deployments/checked-{size}/fairness-monitor", json=monitor).raise_for_status()
 
 
-async def _answer(_path: str, body: bytes) -> bytes:
+async def answer(_path: str, body: bytes) -> bytes:
     values = []
     for row in json.loads(body)["values"]:
         probability = (row[FIRST] + row[SECOND]) / 2
-        is_risk = probability > CUT_OFF
-        values.append([int(is_risk), [1 - probability, probability], "Risk" if is_risk else "No Risk"])
+        is_risk = round(probability)
+        values.append([is_risk, [1 - probability, probability], ("No Risk", "Risk")[is_risk]])
     return json.dumps({"fields": ["prediction", "probability", "label"], "values": values}).encode()
 
 

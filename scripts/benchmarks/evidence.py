@@ -1,21 +1,17 @@
-"""Compares the evidence of a deployment with 100 comparisons with the checks that it belongs to, in one run.
+"""Times the evidence of a deployment with 100 comparisons next to the checks that it belongs to, in one run.
 
 A year of hourly counts is put into its own Postgres (fsync on), and the states of all comparisons are computed from it; then hour after
-hour is logged, checked and its evidence updated, without an endpoint. Printed are medians on the wall and of the processors, Postgres
-included. Goals, in processor time: 50 ms an hour, and a year within 40 s.
+hour is logged, checked and its evidence updated, without an endpoint. Goals, in processor time with that of Postgres: 50 ms an hour, and a
+year within 40 s.
 """
 
-import contextlib
 import statistics
 import sys
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
 import psycopg
-from sqlalchemy import event
 
 from app.cli.database import spare_loaded_objects
 from app.database.engine import Database
@@ -29,9 +25,9 @@ from app.evidence.update import update_deployment
 from app.evidence.watched_figures import FollowedEra
 from scripts.arguments import make_parser
 from scripts.benchmarks.lines import Line, show_lines
-from scripts.benchmarks.service import find_postgres, postgres_seconds
+from scripts.benchmarks.service import count_statements, find_postgres, time_processors
 from scripts.benchmarks.staging import columns_of, own_database
-from tests.scenes import HOUR, NOON, Scene, scene
+from tests.scenes import HOUR, NOON, scene
 
 GOAL_MILLISECONDS = 50
 GOAL_YEAR_SECONDS = 40
@@ -41,24 +37,6 @@ MONITORED = [f"group_{position}" for position in range(4)]
 """Their groups together are one more comparison."""
 REFERENCE = "reference"
 FAVOURABLE = (0.46, 0.5)
-
-
-@dataclass
-class Timed:
-    """Seconds of one kind of work, on the wall and of processors. `statements` are those of SQLAlchemy, per time."""
-
-    wall: list[float] = field(default_factory=list)
-    processor: list[float] = field(default_factory=list)
-    statements: list[int] = field(default_factory=list)
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.wall)
-
-    @property
-    def mean_processor(self) -> float:
-        """Mean processor seconds: Postgres' are counted in steps of 10 ms, so single ones say little."""
-        return statistics.mean(self.processor)
 
 
 def main() -> None:
@@ -71,8 +49,8 @@ def main() -> None:
         bench = Bench(database, options.records)
         bench.count_past(options.hours)
         spare_loaded_objects()
-        sides = bench.run(options.rounds)
-    sys.exit(report(sides, options.hours))
+        lines = bench.run(options.rounds, options.hours)
+    sys.exit(0 if show_lines(lines) else 1)
 
 
 class Bench:
@@ -90,7 +68,7 @@ class Bench:
             for name in NAMES
         )
         self._database = database
-        self._stage: Scene = scene(
+        self._stage = scene(
             database,
             columns_of(dict.fromkeys(NAMES, FieldType.STRING)),
             Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=attributes),
@@ -98,7 +76,6 @@ class Bench:
             probability=None,
         )
         self._records = records
-        self._postgres = find_postgres(database.url)
         self._rng = np.random.default_rng(14)
 
     def count_past(self, hours: int) -> None:
@@ -116,28 +93,33 @@ class Bench:
         with psycopg.connect(self._database.url, autocommit=True) as connection:
             connection.execute("VACUUM ANALYZE")
 
-    def run(self, rounds: int) -> dict[str, Timed]:
-        year, restarted, idle, check, update = (Timed() for _ in range(5))
-        with self._metered(year):
-            self._update(NOON)
-        for number in range(rounds + 1):
-            hour = NOON + number * HOUR
+    def run(self, rounds: int, hours: int) -> list[Line]:
+        postgres = find_postgres(self._database.url)
+        year = time_processors(postgres, lambda: self._update(NOON))
+        checks, updates = [], []
+        for hour in (NOON + number * HOUR for number in range(rounds + 1)):
             self._stage.log(self._draw_records(), hour)
-            with self._metered(check if number else Timed()):
-                self._stage.check(hour)
-            with self._metered(update if number else Timed()):
-                self._update(hour + HOUR)
-        hour = NOON + (rounds + 1) * HOUR
-        with self._metered(idle):
-            self._update(hour)
+            checks.append(time_processors(postgres, lambda hour=hour: self._stage.check(hour)))  # type: ignore[misc]
+            updates.append(time_processors(postgres, lambda hour=hour: self._update(hour + HOUR)))  # type: ignore[misc]
+        until = NOON + (rounds + 1) * HOUR
+        idle = count_statements(lambda: self._update(until))
         self._database.close()
         self._database = Database(self._database.url)
-        with self._database.transaction():
-            pass
-        with self._metered(restarted):
-            self._update(hour)
+        with self._database.transaction() as session:
+            session.connection()
+        restarted = count_statements(lambda: self._update(until))
         self._database.close()
-        return {"check": check, "update": update, "idle": idle, "restarted": restarted, "year": year}
+        # Means without the first: Postgres' processor time is counted in steps of 10 ms, so single ones say little.
+        check, update = (1000 * statistics.mean(seconds[1:]) for seconds in (checks, updates))
+        print(f"ms of processors: check of an hour {check:.1f}, its evidence {update:.1f}, {hours:,} hours from counts {1000 * year:,.1f}")
+        lines = [
+            Line("evidence: an hour of 100 comparisons, ms of processors", update, GOAL_MILLISECONDS, is_most=True),
+            Line("evidence: statements more after a restart", restarted - idle, 0, is_most=True),
+        ]
+        # First blocks take much longer than later ones, so fewer hours say nothing about a year.
+        if hours >= HOURS_OF_A_YEAR:
+            lines.append(Line("evidence: a year computed again, s of processors", year, GOAL_YEAR_SECONDS, is_most=True))
+        return lines
 
     def _update(self, until: datetime) -> None:
         update_deployment(self._database, self._stage.deployment.no, until)
@@ -159,54 +141,6 @@ class Bench:
         for _ in range(self._records):
             row = dict(zip(NAMES, self._rng.choice(labels, len(NAMES), p=[0.125] * 4 + [0.5]).tolist(), strict=True))
             yield {**row, "prediction": int(self._rng.random() < FAVOURABLE[1])}
-
-    @contextlib.contextmanager
-    def _metered(self, timed: Timed) -> Iterator[None]:
-        statements = 0
-
-        def count(*_: object) -> None:
-            nonlocal statements
-            statements += 1
-
-        event.listen(self._database.engine, "before_cursor_execute", count)
-        began, used = time.perf_counter(), self._processor_seconds()
-        yield
-        timed.wall.append(time.perf_counter() - began)
-        timed.processor.append(self._processor_seconds() - used)
-        timed.statements.append(statements)
-        event.remove(self._database.engine, "before_cursor_execute", count)
-
-    def _processor_seconds(self) -> float:
-        return time.process_time() + postgres_seconds(self._postgres)
-
-
-def report(sides: dict[str, Timed], hours: int) -> int:
-    check, update, year = sides["check"], sides["update"], sides["year"]
-    checks = Timed([HOURS_OF_A_YEAR * check.median], [HOURS_OF_A_YEAR * check.mean_processor], check.statements)
-    print(f"{'':46}{'wall ms':>12}{'processor ms':>14}{'statements':>12}")
-    for name, timed in (
-        ("check of an hour", check),
-        ("evidence of an hour, 100 comparisons", update),
-        ("evidence when nothing is new", sides["idle"]),
-        ("the same after a restart", sides["restarted"]),
-        (f"{hours:,} hours computed from their counts", year),
-        (f"checks of {HOURS_OF_A_YEAR:,} hours, from those above", checks),
-    ):
-        print(f"{name:46}{timed.median * 1000:12,.1f}{timed.mean_processor * 1000:14,.1f}{statistics.median(timed.statements):12,.0f}")
-    print(f"evidence / check of an hour: {update.mean_processor / check.mean_processor:.2f} (wall {update.median / check.median:.2f})")
-    if hours:
-        ratio = year.mean_processor / hours / check.mean_processor
-        print(f"an hour of these / its check: {ratio:.3f} (wall {year.median / hours / check.median:.3f})")
-    more = statistics.median(sides["restarted"].statements) - statistics.median(sides["idle"].statements)
-    lines = [
-        Line("evidence: an hour of 100 comparisons, ms of processors", update.mean_processor * 1000, GOAL_MILLISECONDS, is_most=True),
-        Line("evidence: statements more after a restart", more, 0, is_most=True),
-    ]
-    # First blocks take much longer than later ones, so fewer hours say nothing about a year.
-    if hours >= HOURS_OF_A_YEAR:
-        name = "evidence: a year computed again, s of processors"
-        lines.append(Line(name, year.mean_processor, GOAL_YEAR_SECONDS, is_most=True))
-    return 0 if show_lines(lines) else 1
 
 
 if __name__ == "__main__":

@@ -46,10 +46,7 @@ def make_post(path: str, body: bytes, key: str = "", headers: str = "") -> bytes
 
 
 def drive(port: int, requests: list[bytes], connections: int, rate: float | None = None) -> Load:
-    """Sends every request once, as fast as they are answered; with a rate, that many a second, however fast they are answered.
-
-    With a rate the latency counts from the moment at which the request was due.
-    """
+    """Sends every request once, as fast as they are answered; with a rate, that many a second: latencies count from when each was due."""
     return uvloop.run(_drive(port, requests, connections, rate))
 
 

@@ -12,7 +12,6 @@ import statistics
 import sys
 import time
 import uuid
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -20,7 +19,7 @@ import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from app.deployments.monitor.queries import put_monitor
@@ -28,7 +27,7 @@ from app.domain.deployment import Endpoint, FieldType, OutputFields
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from scripts.arguments import make_parser
 from scripts.benchmarks.lines import Line, show_lines
-from scripts.benchmarks.model import model_of, serve_model
+from scripts.benchmarks.model import serving
 from scripts.benchmarks.service import Caller, service
 from scripts.benchmarks.staging import create_deployments, define, own_database
 
@@ -47,33 +46,17 @@ _random = random.Random(1)
 Row = list[Any]
 
 
-@dataclass
-class Side:
-    """Latencies in milliseconds, and the number of model calls per request."""
-
-    latencies: list[float] = field(default_factory=list)
-    calls: float = 0.0
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.latencies)
-
-
 def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=60, help="of each size, side and round")
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.serve:
-        serve_model(Served(trained()).answer)
-        return
     types = dict.fromkeys(NUMBERS, FieldType.NUMBER) | dict.fromkeys(KINDS, FieldType.STRING)
     watched = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",))
     monitor = Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=(watched,))
     with contextlib.ExitStack() as stack:
         database, folder = stack.enter_context(own_database())
-        model_port = stack.enter_context(model_of(__file__))
+        model_port = stack.enter_context(serving(Model().answer))
         endpoint = Endpoint(url=f"http://127.0.0.1:{model_port}/score")
         definition = define(types, OutputFields(probability="probability"), endpoint)
         key, (deployment,) = create_deployments(database, folder, definition, "bench")
@@ -81,26 +64,32 @@ def main() -> None:
             put_monitor(session, deployment.no, monitor)
         port = stack.enter_context(service(database.url, folder))
         log_some(port, key)
-        results = measure(model_port, port, key, options)
-    sys.exit(report(results))
+        lines = compare(model_port, port, key, options)
+    sys.exit(0 if show_lines(lines) else 1)
 
 
-def measure(model_port: int, port: int, key: str, options: argparse.Namespace) -> dict[tuple[str, int], tuple[Side, Side]]:
-    results = {(kind, size): (Side(), Side()) for kind in ("all copied", "as they come") for size in SIZES}
-    asked, ours = Caller(model_port, key), Caller(port, key)
+def compare(model_port: int, port: int, key: str, options: argparse.Namespace) -> list[Line]:
+    results = {(kind, size): (list[float](), list[float]()) for kind in ("all copied", "as they come") for size in SIZES}
+    calls: dict[tuple[str, int], float] = {}
+    model, gateway = Caller(model_port, key), Caller(port, key)
     for number in range(options.rounds + 1):
         for (kind, size), (plain, active) in results.items():
-            own, mitigated = list[float](), list[float]()
-            before = int(asked.read("/counts"))
+            before = int(model.read("/counts"))
             for _ in range(options.requests):
                 body = msgspec.json.encode({"fields": NAMES, "values": rows_of(size, all_copied=kind == "all copied")})
-                own.append(milliseconds(asked, "/score", body))
-                mitigated.append(milliseconds(ours, f"{DEPLOYMENT}/mitigated-predictions", body))
-            if number > 0:
-                plain.latencies += own
-                active.latencies += mitigated
-                active.calls = (int(asked.read("/counts")) - before) / options.requests - 1
-    return results
+                plain.append(milliseconds(model, "/score", body))
+                active.append(milliseconds(gateway, f"{DEPLOYMENT}/mitigated-predictions", body))
+            calls[kind, size] = (int(model.read("/counts")) - before) / options.requests - 1
+            if number == 0:
+                plain.clear()
+                active.clear()
+    lines: list[Line] = []
+    for (kind, size), sides in results.items():
+        plain_ms, active_ms = map(statistics.median, sides)
+        print(f"{kind}, {size} rows: plain {plain_ms:.2f} ms, active {active_ms:.2f} ms")
+        lines.append(Line(f"mitigation: active / plain call, {kind}, {size} rows", active_ms / plain_ms, GOAL, is_most=True))
+        lines.append(Line(f"mitigation: calls of the model, {kind}, {size} rows", calls[kind, size], GOAL_CALLS, is_most=True))
+    return lines
 
 
 def milliseconds(caller: Caller, path: str, body: bytes) -> float:
@@ -109,23 +98,7 @@ def milliseconds(caller: Caller, path: str, body: bytes) -> float:
     return (time.perf_counter() - began) * 1000
 
 
-def report(results: dict[tuple[str, int], tuple[Side, Side]]) -> int:
-    lines: list[Line] = []
-    print(f"{'':14}{'rows':>5}{'plain ms':>10}{'active ms':>11}{'ratio':>8}{'goal':>6}{'calls':>7}{'plain p95':>11}{'active p95':>12}")
-    for (kind, size), (plain, active) in results.items():
-        ratio = active.median / plain.median
-        lines.append(Line(f"mitigation: active / plain call, {kind}, {size} rows", ratio, GOAL, is_most=True))
-        lines.append(Line(f"mitigation: calls of the model, {kind}, {size} rows", active.calls, GOAL_CALLS, is_most=True))
-        tails = [statistics.quantiles(side.latencies, n=20)[-1] for side in (plain, active)]
-        print(
-            f"{kind:14}{size:5}{plain.median:10.2f}{active.median:11.2f}{ratio:8.2f}{GOAL:6}{active.calls:7.2f}"
-            f"{tails[0]:11.2f}{tails[1]:12.2f}"
-        )
-    return 0 if show_lines(lines) else 1
-
-
 def log_some(port: int, key: str) -> None:
-    values = [*rows_of(WARM_UP, all_copied=False)]
     records = [
         {
             "id": uuid.uuid4().hex,
@@ -133,7 +106,7 @@ def log_some(port: int, key: str) -> None:
             "prediction": place % 2,
             "probability": 0.2 + 0.6 * (place % 2),
         }
-        for place, row in enumerate(values)
+        for place, row in enumerate(rows_of(WARM_UP, all_copied=False))
     ]
     Caller(port, key).post(f"{DEPLOYMENT}/payload-records", msgspec.json.encode({"records": records}))
 
@@ -148,26 +121,20 @@ def _row(sex: str) -> Row:
     return [*(round(_random.gauss(-1.0, 0.3), 4) for _ in NUMBERS), sex, *_random.choices(WORDS, k=len(KINDS) - 1)]
 
 
-def trained() -> Pipeline:
-    draw = np.random.default_rng(0)
-    frame = pd.DataFrame(draw.normal(size=(2000, len(NUMBERS))), columns=NUMBERS)
-    for name in KINDS:
-        frame[name] = draw.choice(["female", "male"] if name == "sex" else WORDS, size=len(frame))
-    target = frame[NUMBERS].sum(axis=1) + (frame["sex"] == "male") + draw.normal(size=len(frame)) > 0
-    prepared = ColumnTransformer([("numbers", StandardScaler(), NUMBERS), ("kinds", OneHotEncoder(handle_unknown="ignore"), KINDS)])
-    pipeline: Pipeline = make_pipeline(prepared, LogisticRegression(max_iter=500)).fit(frame, target.astype(int))
-    return pipeline
-
-
-class Served:
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
+class Model:
+    def __init__(self) -> None:
+        draw = np.random.default_rng(0)
+        frame = pd.DataFrame(draw.normal(size=(2000, len(NUMBERS))), columns=NUMBERS)
+        for name in KINDS:
+            frame[name] = draw.choice(["female", "male"] if name == "sex" else WORDS, size=len(frame))
+        target = frame[NUMBERS].sum(axis=1) + (frame["sex"] == "male") + draw.normal(size=len(frame)) > 0
+        prepared = ColumnTransformer([("numbers", StandardScaler(), NUMBERS), ("kinds", OneHotEncoder(handle_unknown="ignore"), KINDS)])
+        self._pipeline = make_pipeline(prepared, LogisticRegression(max_iter=500)).fit(frame, target.astype(int))
         self._calls = 0
 
     async def answer(self, path: str, body: bytes) -> bytes:
-        return str(self._calls).encode() if path == "/counts" else self._scored(body)
-
-    def _scored(self, body: bytes) -> bytes:
+        if path == "/counts":
+            return str(self._calls).encode()
         self._calls += 1
         table = msgspec.json.decode(body)
         scores = self._pipeline.predict_proba(pd.DataFrame(table["values"], columns=table["fields"]))[:, 1]

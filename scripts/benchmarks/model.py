@@ -1,31 +1,31 @@
-"""A model in a process of its own: the benchmark's program, which starts itself again with `--serve`."""
+"""A model in a process of its own."""
 
 import contextlib
-import subprocess
-import sys
+import multiprocessing
 from collections.abc import Awaitable, Callable, Iterator
+from multiprocessing.connection import Connection
 from typing import Any
 
 import uvicorn
 
+Answer = Callable[[str, bytes], Awaitable[bytes]]
+"""Answers a request by its path and body. Is pickled, so it is a function or a method of a module."""
+
 
 @contextlib.contextmanager
-def model_of(program: str, *arguments: str) -> Iterator[int]:
-    """Starts the program with `--serve`; yields the port that it prints."""
-    command = [sys.executable, "-P", program, "--serve", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            port = process.stdout.readline().strip() if process.stdout else ""
-            if not port:
-                sys.exit("the model did not start")
-            yield int(port)
-        finally:
-            process.terminate()
+def serving(answer: Answer) -> Iterator[int]:
+    """Yields the port of a server that answers like this."""
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(answer, there), daemon=True)
+    process.start()
+    there.close()
+    try:
+        yield here.recv()
+    finally:
+        process.terminate()
 
 
-def serve_model(answer: Callable[[str, bytes], Awaitable[bytes]]) -> None:
-    """Answers requests by their path and body until it is ended; prints the port."""
-
+def _serve(answer: Answer, port: Connection) -> None:
     async def application(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI's own types
         body, more = b"", True
         while more:
@@ -38,5 +38,5 @@ def serve_model(answer: Callable[[str, bytes], Awaitable[bytes]]) -> None:
 
     config = uvicorn.Config(application, host="127.0.0.1", port=0, log_level="error", lifespan="off", loop="uvloop")
     listener = config.bind_socket()
-    print(listener.getsockname()[1], flush=True)
+    port.send(listener.getsockname()[1])
     uvicorn.Server(config).run(sockets=[listener])

@@ -1,10 +1,9 @@
 """Compares rescoring in a format of each family with a bare httpx loop in the same format: the same rows and endpoint, in one run.
 
-Each page has 1,000 rows of 20 columns, four requests are under way. The bare loop checks nothing. Printed are medians of wall time and of
-this process's processor time, and their ratios (goal: at most 1.15).
+Each page has 1,000 rows of 20 columns, four requests are under way. The bare loop checks nothing. Printed are medians of this process's
+processor time, and their ratios (goal: at most 1.15).
 """
 
-import argparse
 import asyncio
 import csv
 import gc
@@ -14,7 +13,7 @@ import statistics
 import struct
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -28,7 +27,7 @@ from app.domain.record import Prediction
 from app.payloads.registry import PayloadFormat, get_codec
 from scripts.arguments import make_parser
 from scripts.benchmarks.lines import Line, show_lines
-from scripts.benchmarks.model import model_of, serve_model
+from scripts.benchmarks.model import serving
 
 GOAL = 1.15
 CONNECTIONS = 4
@@ -37,7 +36,6 @@ NUMERIC = [f"amount_{i}" for i in range(10)]
 CATEGORICAL = [f"kind_{i}" for i in range(10)]
 COLUMNS = [*NUMERIC, *CATEGORICAL]
 KINDS = ["low", "middle", "high", "unknown"]
-OUTPUTS = OutputFields(probability="probability")
 
 Row = list[Any]
 
@@ -49,38 +47,28 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default=",".join(WAYS), help="formats, with commas")
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.serve:
-        serve_model(answer)
-        return
     gc.set_threshold(GARBAGE_THRESHOLD)
     gc.freeze()
     rows = make_rows(options.pages * PAGE)
-    print(f"{len(rows):,} rows, pages of {PAGE:,}, {CONNECTIONS} connections, {options.rounds} rounds; seconds (median)")
-    print(f"{'':24} {'bare wall':>10} {'ours wall':>10} {'ratio':>6}   {'bare cpu':>10} {'ours cpu':>10} {'ratio':>6}")
     worst = 0.0
-    with model_of(__file__) as port:
+    with serving(answer) as port:
         for name in options.only.split(","):
             bare, ours = measure(f"http://127.0.0.1:{port}/{name}", name, rows, options.rounds)
-            cells = []
-            for kind in (0, 1):
-                left, right = (statistics.median(one[kind] for one in side) for side in (bare, ours))
-                cells.append(f"{left:10.3f} {right:10.3f} {right / left:6.2f}")
-            worst = max(worst, right / left)
-            print(f"{name:24} {'   '.join(cells)}", flush=True)
+            worst = max(worst, ours / bare)
+            print(f"{name:24} seconds of processors: bare {bare:.3f}, ours {ours:.3f}, ratio {ours / bare:.2f}", flush=True)
     sys.exit(0 if show_lines([Line("rescoring: slowest format / its bare loop, processor time", worst, GOAL, is_most=True)]) else 1)
 
 
-def measure(url: str, name: str, rows: list[Row], rounds: int) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    types = [FieldType.NUMBER] * len(NUMERIC) + [FieldType.STRING] * len(CATEGORICAL)
+def measure(url: str, name: str, rows: list[Row], rounds: int) -> tuple[float, float]:
+    """Returns the median processor seconds of the bare loop and of ours."""
     client = ScoringClient(
         Endpoint(url=url, payload_format=name, page_size=PAGE, concurrency=CONNECTIONS, timeout_seconds=60.0),
-        OUTPUTS,
+        OutputFields(probability="probability"),
         COLUMNS,
-        types=types,
+        types=[FieldType.NUMBER] * len(NUMERIC) + [FieldType.STRING] * len(CATEGORICAL),
     )
-    sides: list[tuple[Callable[[], list[Any]], list[tuple[float, float]]]] = [
+    sides: list[tuple[Callable[[], list[Any]], list[float]]] = [
         (lambda: asyncio.run(bare_loop(url, name, rows)), []),
         (lambda: [answer.prediction for answer in client.score(rows) if isinstance(answer, Prediction)], []),
     ]
@@ -89,10 +77,10 @@ def measure(url: str, name: str, rows: list[Row], rounds: int) -> tuple[list[tup
         sys.exit(f"the two sides disagree about the predictions of {name}")
     for number in range(rounds):
         for side, seconds in sides if number % 2 == 0 else reversed(sides):
-            wall, own = time.perf_counter(), time.process_time()
+            before = time.process_time()
             side()
-            seconds.append((time.perf_counter() - wall, time.process_time() - own))
-    return sides[0][1], sides[1][1]
+            seconds.append(time.process_time() - before)
+    return statistics.median(sides[0][1]), statistics.median(sides[1][1])
 
 
 async def bare_loop(url: str, name: str, rows: list[Row]) -> list[Any]:
@@ -111,50 +99,30 @@ async def bare_loop(url: str, name: str, rows: list[Row]) -> list[Any]:
     return [one for start in sorted(found) for one in found[start]]
 
 
-Write = Callable[[list[str], list[Row]], bytes]
-Read = Callable[[bytes], list[Any]]
-
-
-def _csv(rows: list[Row]) -> bytes:
+def _csv(_columns: list[str], rows: list[Row]) -> bytes:
     text = io.StringIO(newline="")
     csv.writer(text, quoting=csv.QUOTE_NONNUMERIC).writerows(rows)
     return text.getvalue().encode()
 
 
-def _tensors(columns: list[str], rows: list[Row]) -> bytes:
-    inputs = [
-        {"name": name, "shape": [len(rows), 1], "datatype": "BYTES" if isinstance(cells[0], str) else "FP64", "data": cells}
-        for name, cells in zip(columns, zip(*rows, strict=True), strict=True)
-    ]
-    return encode({"parameters": {"content_type": "pd"}, "inputs": inputs, "outputs": _WANTED})
+def _read_csv(body: bytes) -> list[Any]:
+    return [int(line[0]) for line in csv.reader(io.StringIO(body.decode(), newline=""))]
 
 
-def _binary(columns: list[str], rows: list[Row]) -> bytes:
-    inputs, parts = [], []
-    for name, cells in zip(columns, zip(*rows, strict=True), strict=True):
-        is_text = isinstance(cells[0], str)
-        texts = [cell.encode() for cell in cells] if is_text else []
-        part = b"".join([struct.pack("<I", len(text)) + text for text in texts]) if is_text else np.array(cells, "<f8").tobytes()
-        described = {"name": name, "shape": [len(rows), 1], "datatype": "BYTES" if is_text else "FP64"}
-        inputs.append({**described, "parameters": {"binary_data_size": len(part)}})
-        parts.append(part)
-    return encode({"inputs": inputs, "parameters": {"binary_data_output": True}, "outputs": _WANTED}) + b"".join(parts)
+def _table(columns: list[str], rows: list[Row]) -> bytes:
+    return encode({"fields": columns, "values": rows})
 
 
-def _read_binary(body: bytes) -> list[Any]:
-    end = body.index(b"}}]") + 3
-    end = body.index(b"}", end) + 1
-    sizes = [output["parameters"]["binary_data_size"] for output in decode(body[:end])["outputs"]]
-    found: list[Any] = np.frombuffer(body, "<i8", sizes[0] // 8, end).tolist()
-    np.frombuffer(body, "<f8", sizes[1] // 8, end + sizes[0]).tolist()
-    return found
+def _read_table(body: bytes) -> list[Any]:
+    return [row[0] for row in decode(body)["values"]]
 
 
 _WANTED = [{"name": "prediction"}, {"name": "probability"}]
 
 
-def _read_table(body: bytes) -> list[Any]:
-    return [row[0] for row in decode(body)["values"]]
+def _tensors(columns: list[str], rows: list[Row]) -> bytes:
+    inputs = [{**tensor, "data": cells} for tensor, cells in _describe(columns, rows)]
+    return encode({"parameters": {"content_type": "pd"}, "inputs": inputs, "outputs": _WANTED})
 
 
 def _read_tensors(body: bytes) -> list[Any]:
@@ -162,17 +130,40 @@ def _read_tensors(body: bytes) -> list[Any]:
     return found
 
 
+def _binary(columns: list[str], rows: list[Row]) -> bytes:
+    inputs, parts = [], []
+    for tensor, cells in _describe(columns, rows):
+        if tensor["datatype"] == "BYTES":
+            part = b"".join([struct.pack("<I", len(text)) + text for text in [cell.encode() for cell in cells]])
+        else:
+            part = np.array(cells, "<f8").tobytes()
+        inputs.append({**tensor, "parameters": {"binary_data_size": len(part)}})
+        parts.append(part)
+    return encode({"inputs": inputs, "parameters": {"binary_data_output": True}, "outputs": _WANTED}) + b"".join(parts)
+
+
+def _read_binary(body: bytes) -> list[Any]:
+    end = body.index(b"}", body.index(b"}}]") + 3) + 1
+    sizes = [output["parameters"]["binary_data_size"] for output in decode(body[:end])["outputs"]]
+    found: list[Any] = np.frombuffer(body, "<i8", sizes[0] // 8, end).tolist()
+    np.frombuffer(body, "<f8", sizes[1] // 8, end + sizes[0]).tolist()
+    return found
+
+
+def _describe(columns: list[str], rows: list[Row]) -> Iterator[tuple[dict[str, Any], tuple[Any, ...]]]:
+    """Yields the name, shape and type of each column's tensor, and its cells."""
+    for name, cells in zip(columns, zip(*rows, strict=True), strict=True):
+        yield {"name": name, "shape": [len(rows), 1], "datatype": "BYTES" if isinstance(cells[0], str) else "FP64"}, cells
+
+
 JSON = "application/json"
-WAYS: dict[str, tuple[Write, Read, str]] = {
-    "fields_values": (lambda columns, rows: encode({"fields": columns, "values": rows}), _read_table, JSON),
+WAYS: dict[str, tuple[Callable[[list[str], list[Row]], bytes], Callable[[bytes], list[Any]], str]] = {
+    "fields_values": (_table, _read_table, JSON),
     "open_inference": (_tensors, _read_tensors, JSON),
     "open_inference_binary": (_binary, _read_binary, "application/octet-stream"),
-    "sagemaker_csv": (
-        lambda _, rows: _csv(rows),
-        lambda body: [int(line[0]) for line in csv.reader(io.StringIO(body.decode(), newline=""))],
-        "text/csv",
-    ),
+    "sagemaker_csv": (_csv, _read_csv, "text/csv"),
 }
+"""How each format is written and read, and its content type."""
 
 
 def make_rows(count: int) -> list[Row]:
@@ -181,8 +172,7 @@ def make_rows(count: int) -> list[Row]:
 
 
 async def answer(path: str, body: bytes) -> bytes:
-    name = path.removeprefix("/")
-    codec = get_codec(PayloadFormat[name.upper()].value)
+    codec = get_codec(PayloadFormat[path.removeprefix("/").upper()].value)
     table = codec.read_request(body, COLUMNS)
     first = table.fields.index(COLUMNS[0])
     rows = [[int(row[first] > 0), 1 / (1 + abs(row[first]))] for row in table.values]

@@ -194,7 +194,7 @@ def processor_seconds(database: Database) -> float:
     seconds = 0.0
     for pid in {*counted, *servers}:
         with contextlib.suppress(psutil.Error):
-            seconds += sum((counted.get(pid) or psutil.Process(pid)).cpu_times()[:2])
+            seconds += process_seconds(counted.get(pid) or psutil.Process(pid))
     return seconds
 
 
@@ -216,11 +216,18 @@ def postgres_seconds(server: psutil.Process) -> float:
     return seconds
 
 
-def await_answer(port: int, path: str = "/health/ready") -> None:
+def time_processors(postgres: psutil.Process, call: Callable[[], object]) -> float:
+    """Returns the processor seconds of a call, in this process and in a Postgres server."""
+    before = time.process_time() + postgres_seconds(postgres)
+    call()
+    return time.process_time() + postgres_seconds(postgres) - before
+
+
+def await_answer(port: int) -> None:
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=2).close()
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/health/ready", timeout=2).close()
         except (urllib.error.URLError, OSError):
             if time.monotonic() > deadline:
                 raise

@@ -142,13 +142,12 @@ def simulate(name: str, window: int, share: float, rounds: range, seed: int) -> 
     tallies: defaultdict[Where, Counter[str]] = defaultdict(Counter)
     for number in rounds:
         generator = np.random.default_rng([seed, number, window, int(1000 * share)])
-        records = generator.choice(len(kinds.chance), window, p=kinds.chance)
-        sample = kinds.at(records)
+        sample = kinds.at(generator.choice(len(kinds.chance), window, p=kinds.chance))
         for data, result in _measured(sample, scenario, seed=number):
             where = _place(name, window, share, data, result)
             truth = truths[where].number if where in truths else None
             if isinstance(truth, Value) and where.scope in SCOPES:
-                tallies[where].update(_found(result, truth.value * (window / WHOLE if _is_count(result.metric) else 1)))
+                tallies[where].update(_found(result, truth.value * (window / WHOLE if result.metric.endswith("_count") else 1)))
     return tallies
 
 
@@ -239,10 +238,6 @@ def _place(name: str, window: int, share: float, data: str, result: Measured) ->
     return Where(name, window, share, data, result.metric, result.scope, result.group)
 
 
-def _is_count(key: str) -> bool:
-    return key.endswith("_count")
-
-
 def _found(result: Measured, truth: float) -> Iterable[str]:
     number = result.number
     if not isinstance(number, Value):
@@ -287,10 +282,8 @@ def _print_table(tallies: dict[Where, Counter[str]], windows: list[int], shares:
     print(f"{'records, share of the monitored group':<{width}}" + "".join(f"{f'{window:,}, {share:.0%}':>20}" for window, share in places))
     print(f"{'':<{width}}" + f"{'held (cautioned)':>20}" * len(places))
     for name in sorted(set(names.values())):
-        cells = []
-        for place in places:
-            mine = [tallies[where] for where in names if names[where] == name and (where.window, where.share) == place]
-            cells.append(_cell(mine))
+        mine = [where for where in names if names[where] == name]
+        cells = [_cell([tallies[where] for where in mine if (where.window, where.share) == place]) for place in places]
         print(name.ljust(width) + "".join(cells))
     print("held: of the measurements without a caution; (cautioned): how many of all carry one, and how often theirs held")
     print(f"* outside {NOMINAL[0]:.0%} to {NOMINAL[1]:.0%}")
@@ -298,9 +291,7 @@ def _print_table(tallies: dict[Where, Counter[str]], windows: list[int], shares:
 
 def _cell(several: list[Counter[str]]) -> str:
     """Formats how often figures without a caution held the truth, the share with a caution, and how often those held it."""
-    counted: Counter[str] = Counter()
-    for counter in several:
-        counted.update(counter)
+    counted = sum(several, Counter[str]())
     plain, cautioned = counted["measured"], counted["cautioned measured"]
     held = "-"
     if plain:

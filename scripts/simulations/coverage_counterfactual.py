@@ -113,20 +113,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     print(f"{options.rounds:,} windows of each; of 100 intervals so many held the truth (none: so many figures were exactly equality)")
-    totals: Counter[tuple[str, int, str, bool]] = Counter()
     for name, world in worlds(options.effects):
         cells = []
         for records in options.windows:
             tally = simulate(world, records, options.rounds, options.seed)
-            totals.update({(name.split(",")[0], records, metric, held): count for (metric, held), count in tally.items()})
             for metric in sorted({metric for metric, _ in tally}):
                 held, missed = tally[metric, True], tally[metric, False]
                 cells.append(f"{metric} {records:,}: {100 * held / (held + missed):.1f}")
         values = f"{world.monitored} and {len(world.shares) - world.monitored} values, {world.draws} draws, monitored {name}"
         print(f"{values:58} {'; '.join(cells)}", flush=True)
-    for effect, records, metric in sorted({key[:3] for key in totals}):
-        held, missed = totals[effect, records, metric, True], totals[effect, records, metric, False]
-        print(f"all, {effect:6} {records:6,} records  {metric:30} {100 * held / (held + missed):6.2f} of {held + missed:,}")
 
 
 if __name__ == "__main__":

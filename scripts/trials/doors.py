@@ -6,20 +6,20 @@ is 1 if an attack got through.
 
 import asyncio
 import contextlib
+import math
 import statistics
 import sys
-import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import httpx
 import psutil
 
 from scripts.arguments import make_parser
+from scripts.benchmarks.peak import Peak
 from scripts.benchmarks.service import ROOT, Checkout
 from scripts.benchmarks.staging import open_client, own_postgres, register
 
@@ -39,8 +39,8 @@ MAX_SAMPLES = 1000
 MAX_RATIO = 3.0
 BODIES, BODY_BYTES, BODY_PART = 8, 64 * 2**20 - 8192, 8192
 """Bodies sent at once, bytes of each and bytes of a part; together they just fill the room of all ingestion bodies."""
-SAMPLE_SECONDS = 0.05
 PATIENCE_SECONDS = 60
+RECORD = b'{"features":{"age":1,"sex":"male"},"prediction":1}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +56,6 @@ class Service:
         return httpx.AsyncClient(base_url=f"http://{HOST}:{self.port}", headers=headers, timeout=PATIENCE_SECONDS)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """Megabytes of the API before and at most, and the number of good requests answered meanwhile."""
-
-    attack: str
-    before: float
-    peak: float
-    good: int
-    is_memory_bounded: bool = True
-
-    @property
-    def is_passed(self) -> bool:
-        return self.good == GOOD_REQUESTS and not (self.is_memory_bounded and self.peak - self.before > MAX_GROWTH_MB)
-
-    def __str__(self) -> str:
-        bounds = f"{self.before:>8.0f} {self.peak:>8.0f} {self.peak - self.before:>+8.0f}"
-        return f"{self.attack:<44} {bounds} {self.good:>4} of {GOOD_REQUESTS}  {'pass' if self.is_passed else 'FAIL'}"
-
-
 def main() -> int:
     parser = make_parser(__doc__)
     parser.add_argument("--code", type=Path, default=ROOT, metavar="FOLDER", help="the repository whose service is attacked")
@@ -85,80 +66,68 @@ def main() -> int:
 
 async def _attack_all(service: Service) -> int:
     print(f"{'attack':<44} {'RSS MB':>8} {'peak':>8} {'growth':>8} {'good answers':>10}", flush=True)
-    outcomes = []
-    for attack, name, is_memory_bounded in (
-        (large_heads, f"{CONNECTIONS} connections send {HEAD_BYTES // 1000} kB of headers", True),
-        (half_open, f"{CONNECTIONS} half-open requests stay", True),
-        (silent, f"{SILENT:,} silent connections", True),
-        (pipelined, f"{PIPELINING} connections pipeline {PIPELINED:,} requests", True),
-        (slow_bodies, f"{BODIES} slow bodies of {round(BODY_BYTES / 2**20)} MiB of one key", False),
-    ):
-        outcomes.append(await measured(service, name, attack, is_memory_bounded=is_memory_bounded))
-        print(outcomes[-1], flush=True)
+    head = b"GET /v1/me HTTP/1.1\r\nhost: a\r\n"
+    headers = [b"x-%d: " % no + b"y" * 8000 + b"\r\n" for no in range(HEAD_BYTES // 8000)]
+    pipeline = b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n" * PIPELINED
+    is_passed = [
+        await _withstands(service, f"{CONNECTIONS} connections send {HEAD_BYTES // 1000} kB of headers", CONNECTIONS, [head, *headers]),
+        await _withstands(service, f"{CONNECTIONS} half-open requests stay", CONNECTIONS, [head + b"x: "]),
+        await _withstands(service, f"{SILENT:,} silent connections", SILENT, []),
+        await _withstands(service, f"{PIPELINING} connections pipeline {PIPELINED:,} requests", PIPELINING, [pipeline]),
+        await _withstands_slow_bodies(service),
+    ]
     ratio = await reports_ratio(service)
     print(f"/v1/me while {REPORTS} reports are asked for takes {ratio:.1f} times as long (at most {MAX_RATIO:g}): ", end="")
     print("pass" if ratio <= MAX_RATIO else "FAIL", flush=True)
-    return 0 if ratio <= MAX_RATIO and all(outcome.is_passed for outcome in outcomes) else 1
+    return 0 if ratio <= MAX_RATIO and all(is_passed) else 1
 
 
-async def measured(service: Service, name: str, attack: Callable[[Service], "Attack"], *, is_memory_bounded: bool) -> Outcome:
-    with Memory(service.api) as memory:
-        async with attack(service) as ask:
-            good = 0
-            for _ in range(GOOD_REQUESTS):
-                with contextlib.suppress(httpx.HTTPError):
-                    good += await ask()
-    return Outcome(name, memory.before, memory.peak, good, is_memory_bounded)
+async def _withstands(service: Service, attack: str, connections: int, parts: list[bytes]) -> bool:
+    """Returns whether good requests are answered while connections send the parts, in little memory."""
+
+    async def ask() -> httpx.Response:
+        async with service.client(service.admin) as client:
+            return await client.get("/v1/me")
+
+    return await _ask_under_attack(service, attack, connections, parts, ask)
 
 
-Ask = AsyncIterator[Callable[[], Awaitable[bool]]]
-"""Yields how a good request is sent during an attack, which returns whether it was answered."""
-
-Attack = contextlib.AbstractAsyncContextManager[Callable[[], Awaitable[bool]]]
-
-
-@asynccontextmanager
-async def large_heads(service: Service) -> Ask:
-    """Sends heads that do not end, from many connections at once."""
-    header = b"x-%d: " + b"y" * 8000 + b"\r\n"
-    parts = [b"GET /v1/me HTTP/1.1\r\nhost: a\r\n", *(header % no for no in range(HEAD_BYTES // 8000))]
-    async with _crowd(service, CONNECTIONS, parts), _asking(service) as ask:
-        yield ask
-
-
-@asynccontextmanager
-async def half_open(service: Service) -> Ask:
-    async with _crowd(service, CONNECTIONS, [b"GET /v1/me HTTP/1.1\r\nhost: a\r\nx: "]), _asking(service) as ask:
-        yield ask
-
-
-@asynccontextmanager
-async def silent(service: Service) -> Ask:
-    """Opens connections that never say anything, until the service closes them."""
-    async with _crowd(service, SILENT, []), _asking(service) as ask:
-        yield ask
-
-
-@asynccontextmanager
-async def pipelined(service: Service) -> Ask:
-    requests = [b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n" * PIPELINED]
-    async with _crowd(service, PIPELINING, requests), _asking(service) as ask:
-        yield ask
-
-
-@asynccontextmanager
-async def slow_bodies(service: Service) -> Ask:
-    """Sends bodies of one key that lack their last bytes, while another key logs records."""
+async def _withstands_slow_bodies(service: Service) -> bool:
+    """Returns whether one key logs records while bodies of another one lack their last bytes, in whatever memory."""
     address = "/v1/deployments/doors/payload-records"
     head = f"POST {address} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {service.admin}\r\ncontent-length: {BODY_BYTES + 1}\r\n\r\n"
-    part = b" " * BODY_PART
-    async with _crowd(service, BODIES, [head.encode(), *[part] * (BODY_BYTES // BODY_PART)]), service.client(service.logger) as client:
+    parts = [head.encode(), *[b" " * BODY_PART] * (BODY_BYTES // BODY_PART)]
+    body = b'{"records":[' + b",".join([RECORD] * 2000) + b"]}"
+    async with service.client(service.logger) as client:
+        return await _ask_under_attack(
+            service,
+            f"{BODIES} slow bodies of {round(BODY_BYTES / 2**20)} MiB of one key",
+            BODIES,
+            parts,
+            lambda: client.post(address, content=body, headers={"Content-Type": "application/json"}),
+            max_growth=math.inf,
+        )
 
-        async def ask() -> bool:
-            body = b'{"records":[' + b",".join([b'{"features":{"age":1,"sex":"male"},"prediction":1}'] * 2000) + b"]}"
-            return (await client.post(address, content=body, headers={"Content-Type": "application/json"})).status_code == httpx.codes.OK
 
-        yield ask
+async def _ask_under_attack(
+    service: Service,
+    attack: str,
+    connections: int,
+    parts: list[bytes],
+    ask: Callable[[], Awaitable[httpx.Response]],
+    max_growth: float = MAX_GROWTH_MB,
+) -> bool:
+    good = 0
+    with watch_memory(service) as memory:
+        async with _crowd(service, connections, parts):
+            for _ in range(GOOD_REQUESTS):
+                with contextlib.suppress(httpx.HTTPError):
+                    good += (await ask()).status_code == httpx.codes.OK
+    growth = memory.peak - memory.before
+    is_passed = good == GOOD_REQUESTS and growth <= max_growth
+    bounds = f"{memory.before:>8.0f} {memory.peak:>8.0f} {growth:>+8.0f}"
+    print(f"{attack:<44} {bounds} {good:>4} of {GOOD_REQUESTS}  {'pass' if is_passed else 'FAIL'}", flush=True)
+    return is_passed
 
 
 async def reports_ratio(service: Service) -> float:
@@ -189,15 +158,6 @@ async def _seconds(client: httpx.AsyncClient) -> float:
 
 
 @asynccontextmanager
-async def _asking(service: Service) -> Ask:
-    async def ask() -> bool:
-        async with service.client(service.admin) as client:
-            return (await client.get("/v1/me")).status_code == httpx.codes.OK
-
-    yield ask
-
-
-@asynccontextmanager
 async def _crowd(service: Service, count: int, parts: list[bytes]) -> AsyncIterator[None]:
     """Opens connections that send the parts, or as much of them as is accepted; they stay open until the block ends."""
     connections = await asyncio.gather(*(asyncio.open_connection(HOST, service.port, local_addr=(CROWD, 0)) for _ in range(count)))
@@ -217,29 +177,9 @@ async def _send(writer: asyncio.StreamWriter, parts: list[bytes]) -> None:
                 await writer.drain()
 
 
-class Memory:
-    """The resident memory of a process in MB: before the block, and at most during it."""
-
-    def __init__(self, process: psutil.Process) -> None:
-        self._process = process
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
-        self.before = self.peak = self._now()
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._ended.wait(SAMPLE_SECONDS):
-            self.peak = max(self.peak, self._now())
-
-    def _now(self) -> float:
-        return float(self._process.memory_info().rss) / 2**20
+def watch_memory(service: Service) -> Peak:
+    """Watches the resident megabytes of the API."""
+    return Peak(lambda: float(service.api.memory_info().rss) / 2**20)
 
 
 @contextmanager

@@ -4,7 +4,6 @@ A service and its worker check six past hours while the model answers 503; the m
 until the next one counts in full. Everything is on the loopback interface.
 """
 
-import json
 import sys
 import time
 from datetime import UTC, datetime, timedelta
@@ -23,6 +22,7 @@ from tests.models.serving import Reply, running
 
 DEPLOYMENT = "left-alone"
 PATH = f"/v1/deployments/{DEPLOYMENT}"
+HOURS, RECORDS_AN_HOUR = 6, 300
 GOAL_SECONDS = 600
 
 MISSED = "SELECT count(*) FROM checks WHERE failure = 'scoring-failed' AND state = 'succeeded'"
@@ -45,17 +45,14 @@ def approve(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = make_parser(__doc__)
-    parser.add_argument("--hours", type=int, default=6, help="hours that the model misses")
-    parser.add_argument("--records", type=int, default=300, help="records an hour")
-    options = parser.parse_args()
+    make_parser(__doc__).parse_args()
     model = LeavingModel(approve)
     with own_postgres() as (url, folder), running(model):
         checkout = Checkout(ROOT, Path(sys.executable), url, folder)
         checkout.run("migrate")
         key = checkout.run("keys", "create", "--role", "admin").splitlines()[-1]
         with checkout.running("serve"), open_client(checkout.port, key) as client:
-            hours = _log(client, model, options.hours, options.records)
+            hours = _log(client, model)
             begun = time.monotonic()
             for hour in hours:
                 span = {"from": hour.isoformat(), "to": (hour + timedelta(hours=1)).isoformat()}
@@ -71,20 +68,18 @@ def main() -> None:
     sys.exit(seconds > GOAL_SECONDS)
 
 
-def _log(client: httpx.Client, model: LeavingModel, hours: int, records: int) -> list[datetime]:
+def _log(client: httpx.Client, model: LeavingModel) -> list[datetime]:
     endpoint = {"endpoint": {"url": model.url}}
     monitor = {"metrics": ["disparate_impact"], "evidence": {"each_record_another_person": True}}
     register(client, DEPLOYMENT, {"name": "income", "type": "number"}, endpoint, **monitor)
     end = floor_to_hour(datetime.now(UTC))
-    past = [end - timedelta(hours=number) for number in range(hours, 0, -1)]
+    past = [end - timedelta(hours=number) for number in range(HOURS, 0, -1)]
     for hour in past:
         rows: list[dict[str, Any]] = [
-            {"sex": ("female", "male")[number % 2], "income": (7 * hour.hour + 13 * number) % 100} for number in range(records)
+            {"sex": ("female", "male")[number % 2], "income": (7 * hour.hour + 13 * number) % 100} for number in range(RECORDS_AN_HOUR)
         ]
         logged = [{"features": row, "scored_at": hour.isoformat(), **approve(row)} for row in rows]
-        body = json.dumps({"records": logged})
-        sent = client.post(f"{PATH}/payload-records?historical=true", content=body, headers={"content-type": "application/json"})
-        sent.raise_for_status()
+        client.post(f"{PATH}/payload-records?historical=true", json={"records": logged}).raise_for_status()
     return past
 
 

@@ -7,11 +7,9 @@ As root each cluster runs as the account postgres. Ends with 1 if tests fail.
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,7 +20,6 @@ from scripts.benchmarks.service import find_free_port
 
 SUPPORTED = range(14, 19)
 TESTS = ("tests/integration/store", "tests/integration/ingest", "tests/integration/retention", "tests/integration/records")
-START_SECONDS = 60
 
 
 def main() -> None:
@@ -60,36 +57,20 @@ def _run(version: int, folder: Path, tests: Sequence[str]) -> bool:
             prefix = ["runuser", "-u", "postgres", "--"]
             shutil.chown(home, "postgres")
             shutil.chown(data, "postgres")
-        initdb = [*prefix, str(folder / "initdb"), "-D", str(data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]
-        subprocess.run(initdb, check=True, capture_output=True, cwd=home)
+        control = [*prefix, str(folder / "pg_ctl"), "-D", str(data), "-w", "-s"]
+        subprocess.run([*control, "initdb", "-o", "-U postgres --auth=trust --encoding=UTF8 --locale=C"], check=True, cwd=home)
         port = find_free_port()
-        options = ["-p", str(port), "-c", "listen_addresses=127.0.0.1", "-k", str(home), "-c", "fsync=off", "-c", "max_connections=200"]
-        with (home / "log").open("w") as log:
-            server = subprocess.Popen([*prefix, str(folder / "postgres"), "-D", str(data), *options], stdout=log, stderr=log, cwd=home)
-            try:
-                _await(port)
-                url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
-                command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
-                environment = {**os.environ, "EVENHAND_TEST_DATABASE_URL": url}
-                done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-            finally:
-                server.terminate()
-                server.wait(START_SECONDS)
+        options = f"-p {port} -c listen_addresses=127.0.0.1 -k {home} -c fsync=off -c max_connections=200"
+        subprocess.run([*control, "start", "-l", str(home / "log"), "-o", options], check=True, cwd=home)
+        try:
+            command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+            environment = {**os.environ, "EVENHAND_TEST_DATABASE_URL": f"postgresql://postgres@127.0.0.1:{port}/postgres"}
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        finally:
+            subprocess.run([*control, "stop", "-m", "fast"], check=True, cwd=home)
     lines = [line for line in done.stdout.splitlines() if line.startswith("FAILED") or " passed" in line or " failed" in line]
     print(f"Postgres {version}: {'ok' if done.returncode == 0 else 'FAILED'}", *(f"  {line}" for line in lines), sep="\n", flush=True)
     return done.returncode == 0
-
-
-def _await(port: int) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    sys.exit(f"The server at port {port} does not answer.")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ load; the old ones are stopped as a load balancer would. Every acknowledged reco
 import argparse
 import collections
 import contextlib
+import itertools
 import subprocess
 import sys
 import threading
@@ -35,13 +36,13 @@ DEPLOYMENT = "upgraded"
 
 @dataclass
 class Callers:
-    """Load on the ports that a load balancer would use. Counts answers by phase, route and status, and notes what was acknowledged."""
+    """Load on the ports that a load balancer would use. Counts answers by phase and status, and notes what was acknowledged."""
 
     key: str
     rate: float
     ports: list[int] = field(default_factory=list)
     phase: str = "old alone"
-    answers: collections.Counter[tuple[str, str, int]] = field(default_factory=collections.Counter)
+    answers: collections.Counter[tuple[str, int]] = field(default_factory=collections.Counter)
     records: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
@@ -50,14 +51,17 @@ class Callers:
     _stop: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def start(self, count: int) -> list[threading.Thread]:
+    @contextlib.contextmanager
+    def calling(self, count: int) -> Iterator[None]:
         threads = [threading.Thread(target=self._call, args=(no, count)) for no in range(count)]
         for thread in threads:
             thread.start()
-        return threads
-
-    def stop(self) -> None:
-        self._stop.set()
+        try:
+            yield
+        finally:
+            self._stop.set()
+            for thread in threads:
+                thread.join()
 
     def take_out(self, port: int) -> None:
         """Sends nothing more to a port, and returns when its last request was answered."""
@@ -70,7 +74,7 @@ class Callers:
         headers = {"Authorization": f"Bearer {self.key}"}
         base = f"/v1/deployments/{DEPLOYMENT}"
         with httpx.Client(headers=headers, timeout=30) as client:
-            for turn in range(10**9):
+            for turn in itertools.count():
                 if self._stop.wait(count / self.rate):
                     return
                 with self._lock:
@@ -101,7 +105,7 @@ class Callers:
         else:
             route = ("/health/ready", "/v1/overview", f"{base}/checks")[turn % 3]
             answer = client.get(f"{address}{route}")
-        self.answers[self.phase, route.removeprefix(base), answer.status_code] += 1
+        self.answers[self.phase, answer.status_code] += 1
         with self._lock:
             self.slowest_seconds[self.phase] = max(self.slowest_seconds.get(self.phase, 0), answer.elapsed.total_seconds())
         if answer.is_error:
@@ -137,8 +141,7 @@ def _upgrade(old: Checkout, new: Checkout, url: str, options: argparse.Namespace
         with open_client(old.port, callers.key) as client:
             register(client, DEPLOYMENT, {"name": "income", "type": "number"}, {}, min_records=10)
         callers.ports = [old.port]
-        threads = callers.start(8)
-        try:
+        with callers.calling(8):
             time.sleep(options.seconds)
             callers.phase = "migrating"
             with _long_read(url, options.long_read):
@@ -156,10 +159,6 @@ def _upgrade(old: Checkout, new: Checkout, url: str, options: argparse.Namespace
             first.close()
             checked.append(_check(new.port, callers.key))
             time.sleep(options.seconds)
-        finally:
-            callers.stop()
-            for thread in threads:
-                thread.join()
     return _report(callers, checked, url, f"{options.commit} (schema {schema}) to schema {_revision(url)}")
 
 
@@ -182,15 +181,11 @@ def _long_read(url: str, seconds: float) -> Iterator[None]:
 
 
 def _report(callers: Callers, checked: list[str], url: str, versions: str) -> int:
-    phases = list(dict.fromkeys(phase for phase, _, _ in callers.answers))
     print(f"From {versions}")
-    for phase in phases:
-        statuses: collections.Counter[int] = collections.Counter()
-        for (found, _, status), count in callers.answers.items():
-            if found == phase:
-                statuses[status] += count
-        shown = "  ".join(f"{status}: {count:,}" for status, count in sorted(statuses.items()))
-        print(f"{phase:24}{shown}  slowest: {callers.slowest_seconds[phase]:.2f} s")
+    for phase, slowest in callers.slowest_seconds.items():
+        statuses = sorted((status, count) for (found, status), count in callers.answers.items() if found == phase)
+        shown = "  ".join(f"{status}: {count:,}" for status, count in statuses)
+        print(f"{phase:24}{shown}  slowest: {slowest:.2f} s")
     with psycopg.connect(url) as connection:
         stored = [record_id for (record_id,) in connection.execute("SELECT record_id FROM payload_records")]
         labelled = [one for (one,) in connection.execute("SELECT feedback_id FROM feedback_records")]

@@ -3,9 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterable
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
 PACKAGES = {
@@ -16,9 +13,6 @@ PACKAGES = {
     "triton": ["nvidia-pytriton==0.7.0", "scikit-learn==1.9.1", "pandas==2.3.3"],
 }
 """All have one version of scikit-learn, so that all can load the model."""
-
-
-SHOWN_PACKAGES = ("mlflow", "mlserver", "mlserver-sklearn", "kserve", "bentoml", "nvidia-pytriton", "scikit-learn")
 
 
 def find_system_python() -> str:
@@ -32,29 +26,7 @@ def make_environment(folder: Path, packages: list[str], interpreter: str) -> str
         print(f"installing {', '.join(packages)} ...", file=sys.stderr, flush=True)
         # A system's Python may lack the module that brings pip.
         subprocess.run([interpreter, "-m", "venv", "--clear", "--without-pip", folder], check=True)
-        install = [
-            sys.executable,
-            "-m",
-            "pip",
-            "--python",
-            python,
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--no-input",
-            *packages,
-        ]
-        subprocess.run(install, check=True, stdout=sys.stderr)
+        pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+        subprocess.run([*pip, *packages], check=True, stdout=sys.stderr)
         done.write_text(json.dumps(packages))
     return python
-
-
-def versions(pythons: Iterable[str]) -> list[str]:
-    code = (
-        "import importlib.metadata as m, sys; print(*[d.name + ' ' + d.version for d in m.distributions() if d.name in sys.argv], sep=', ')"
-    )
-    found = []
-    for python in sorted(pythons):
-        ended = subprocess.run([python, "-c", code, *SHOWN_PACKAGES], check=True, stdout=subprocess.PIPE, text=True)
-        found.append(ended.stdout.strip())
-    return [f"{datetime.now(UTC):%Y-%m-%d}, Python {sys.version.split()[0]}, httpx {version('httpx')}", *found]

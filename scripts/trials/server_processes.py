@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 import urllib.error
@@ -16,6 +15,7 @@ from pathlib import Path
 from app.base.clock import monotonic_seconds
 from app.domain.deployment import BodyMapping, FieldType
 from app.payloads.registry import PayloadFormat
+from scripts.benchmarks.service import find_free_port
 from tests.models.speaking import MAPPING
 
 PROGRAMS = Path(__file__).resolve().parent / "model_servers"
@@ -43,32 +43,36 @@ class Way:
         return self.outputs != ("prediction", "probability")
 
 
+V2 = "/v2/models/{kind}/infer"
+OPEN_INFERENCE = [Way(payload_format, V2) for payload_format in ("open_inference", "open_inference_binary")]
+MLSERVER = ("predict", "predict_proba")
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One server and the ways to ask it, by the model. `is_real` is false for a program in the documented form."""
+    """One server and the ways to ask it, by the model."""
 
     name: str
     command: list[str]
     ready: str
     ways: dict[str, list[Way]]
     environment: dict[str, str] = field(default_factory=dict)
-    is_real: bool = True
 
 
 def documented(python: str, folder: Path) -> list[Server]:
     found = []
     for kind in TYPES:
-        port = free_port()
+        port = find_free_port()
         names = [row.value for row in PayloadFormat if kind == "whole" or row is not PayloadFormat.OPEN_INFERENCE_MATRIX]
         ways = [Way(name, f"/formats/{name}", BodyMapping(**MAPPING) if name == "mapped" else None) for name in names]
         command = [python, "documented.py", str(folder), kind, str(port), str(REPOSITORY)]
-        found.append(Server("documented form", command, f":{port}/", {kind: ways}, is_real=False))
+        found.append(Server("documented form", command, f":{port}/", {kind: ways}))
     return found
 
 
 def real_servers(wanted: list[str], pythons: dict[str, str], folder: Path) -> Iterator[Server]:
     for name in wanted:
-        port = free_port()
+        port = find_free_port()
         python = pythons[name]
         match name:
             case "mlflow":
@@ -76,17 +80,15 @@ def real_servers(wanted: list[str], pythons: dict[str, str], folder: Path) -> It
             case "mlserver":
                 _write_mlserver_settings(folder / "mlserver", folder, port)
                 own = {"MLSERVER_PARALLEL_WORKERS": "0"}
-                columns = Way("open_inference", "/v2/models/{kind}/infer", outputs=("predict", "predict_proba"))
-                matrix = Way("open_inference_matrix", columns.path, outputs=columns.outputs)
+                columns, matrix = (Way(name, V2, outputs=MLSERVER) for name in ("open_inference", "open_inference_matrix"))
                 ways = {"whole": [columns, matrix], "mixed": [columns]}
                 yield Server(
                     "MLServer", [_program(python, "mlserver"), "start", str(folder / "mlserver")], f":{port}/v2/health/ready", ways, own
                 )
             case "kserve":
                 v1 = [Way(payload_format, "/v1/models/{kind}:predict") for payload_format in ("kserve_v1", "instances")]
-                v2 = [Way(payload_format, "/v2/models/{kind}/infer") for payload_format in ("open_inference", "open_inference_binary")]
-                matrix = Way("open_inference_matrix", "/v2/models/{kind}/infer")
-                ways = {"whole": [*v1, *v2, matrix], "mixed": [*v1, *v2]}
+                matrix = Way("open_inference_matrix", V2)
+                ways = {"whole": [*v1, *OPEN_INFERENCE, matrix], "mixed": [*v1, *OPEN_INFERENCE]}
                 yield Server("KServe", [python, "kserve_server.py", str(folder), str(port)], f":{port}/v2/health/ready", ways)
             case "bentoml":
                 both = [Way("json_records", "/bare/{kind}"), Way("mapped", "/{kind}", BENTO)]
@@ -94,9 +96,8 @@ def real_servers(wanted: list[str], pythons: dict[str, str], folder: Path) -> It
                 own = {"CREDIT_MODELS": str(folder), "BENTOML_DO_NOT_TRACK": "1"}
                 yield Server("BentoML", command, f":{port}/readyz", dict.fromkeys(TYPES, both), own)
             case "triton":
-                both = [Way(payload_format, "/v2/models/{kind}/infer") for payload_format in ("open_inference", "open_inference_binary")]
                 command = [python, "triton_server.py", str(folder), str(port)]
-                yield Server("Triton", command, f":{port}/v2/models/mixed/ready", dict.fromkeys(TYPES, both))
+                yield Server("Triton", command, f":{port}/v2/models/mixed/ready", dict.fromkeys(TYPES, OPEN_INFERENCE))
 
 
 def _mlflow_servers(python: str, folder: Path) -> Iterator[Server]:
@@ -105,7 +106,7 @@ def _mlflow_servers(python: str, folder: Path) -> Iterator[Server]:
         # Probabilities alone, as scikit-learn's own flavour answers them: the prediction is the likeliest class.
         named, alone = [Way(one, "/invocations") for one in formats], [Way("mlflow", "/invocations", outputs=("score", "score"))]
         for model, ways in ((kind, named), (f"{kind}-proba", alone)):
-            port = free_port()
+            port = find_free_port()
             command = [_program(python, "mlflow"), "models", "serve", "--env-manager", "local", "--host", "127.0.0.1"]
             command += ["--port", str(port), "--workers", "1", "--model-uri", str(folder / f"mlflow-{model}")]
             own = {"PATH": f"{Path(python).parent}:{os.environ['PATH']}", "MLFLOW_DISABLE_TELEMETRY": "true"}
@@ -115,7 +116,9 @@ def _mlflow_servers(python: str, folder: Path) -> Iterator[Server]:
 def _write_mlserver_settings(models: Path, folder: Path, port: int) -> None:
     models.mkdir()
     (models / "settings.json").write_text(
-        json.dumps({"host": "127.0.0.1", "http_port": port, "grpc_port": free_port(), "metrics_port": free_port(), "debug": False})
+        json.dumps(
+            {"host": "127.0.0.1", "http_port": port, "grpc_port": find_free_port(), "metrics_port": find_free_port(), "debug": False}
+        )
     )
     for kind in TYPES:
         settings = {"name": kind, "implementation": "mlserver_sklearn.SKLearnModel", "parameters": {"uri": str(folder / f"{kind}.joblib")}}
@@ -162,8 +165,3 @@ def _wait_until_ready(process: "subprocess.Popen[bytes]", url: str, log: Path) -
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
     raise SystemExit(f"The server is not ready:\n{log.read_text(errors='replace')[-3000:]}")
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])

@@ -4,7 +4,6 @@ Each server runs in an environment of its own, made below the cache folder (abou
 here are spoken by a program in their documented form. The exit status says whether all measurements are equal to the reference at 1e-12.
 """
 
-import asyncio
 import json
 import os
 import subprocess
@@ -15,8 +14,6 @@ from typing import Any
 
 from app.base.errors import ScoringFailed
 from app.base.values import Range, Scalar
-from app.calls.egress_policy import OPEN
-from app.checks.endpoint_test.endpoint_test import Question, find_format
 from app.database.engine import Database
 from app.deployments.monitor.queries import put_monitor
 from app.deployments.queries import Definition, Deployments
@@ -24,17 +21,15 @@ from app.domain.deployment import Endpoint, FieldKind, OutputFields
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from scripts.arguments import make_parser
 from scripts.benchmarks.staging import define, own_database
-from scripts.trials.server_environments import PACKAGES, find_system_python, make_environment, versions
+from scripts.trials.server_environments import PACKAGES, find_system_python, make_environment
 from scripts.trials.server_processes import PROGRAMS, TYPES, Server, Way, documented, real_servers, running
 from tests.scenes import NOON, PlainSealer, Scene
 
 TOLERANCE = 1e-12
 PAGE = 50
 
-
 TRAINS = "triton"
 """The environment in which the models are made: the one with the oldest numpy, whose files the others can read."""
-
 
 CLASSES: dict[str, tuple[Scalar, Scalar]] = {"whole": (0, 1), "mixed": ("no", "yes")}
 
@@ -62,7 +57,6 @@ def main() -> None:
         comparison = Comparison(database, folder)
         for server in [*documented(pythons[TRAINS], folder), *real_servers(wanted, pythons, folder)]:
             comparison.try_server(server, folder)
-    print("\n".join(["", *versions(pythons.values())]))
     sys.exit(comparison.report())
 
 
@@ -112,8 +106,7 @@ class Comparison:
         reference = self._reference.setdefault(kind, found)
         difference = _largest_difference(reference, found)
         counterfactual = sum(one[1] == "counterfactual" and one[5] is not None for one in found)
-        tried = "" if not server.is_real else f"; found by trying: {_find(definition, rows[0])}"
-        words = f"{len(found)} measurements, {counterfactual} of them from rescoring, largest difference {difference:.1e}{tried}"
+        words = f"{len(found)} measurements, {counterfactual} of them from rescoring, largest difference {difference:.1e}"
         self._note(name, words, is_fault=difference > TOLERANCE or counterfactual == 0)
 
     def report(self) -> int:
@@ -145,20 +138,6 @@ def _watch(database: Database, definition: Definition, *, deployment_id: str) ->
         deployment, _ = Deployments(session, PlainSealer()).create(deployment_id, definition)
         put_monitor(session, deployment.no, monitor)
     return Scene(database, deployment)
-
-
-def _find(definition: Definition, row: dict[str, Any]) -> str:
-    if definition.endpoint is None:
-        return "none"
-    question = Question(
-        endpoint=replace(definition.endpoint, payload_format="fields_values", mapping=None),
-        outputs=definition.outputs,
-        problem_type=definition.problem_type,
-        features=definition.features,
-        rows=[[row[column.name] for column in definition.features]],
-    )
-    test = asyncio.run(find_format(question, OPEN))
-    return test.payload_format if test.fault is None else "none"
 
 
 def _largest_difference(reference: list[Figure], found: list[Figure]) -> float:

@@ -10,26 +10,26 @@ import io
 import itertools
 import multiprocessing
 import random
-import statistics
 import sys
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TypeAlias
 
 import httpx
 import numpy as np
-import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scripts.arguments import make_parser
+from scripts.benchmarks.load import percentile
 from scripts.benchmarks.service import ROOT
-from scripts.trials.doors import HOST, PATIENCE_SECONDS, Memory, Service, running
+from scripts.trials.doors import HOST, PATIENCE_SECONDS, RECORD, Service, running, watch_memory
 
 MEGABYTE = 2**20
 SIZES = (24, 60, 120, 200)
@@ -45,19 +45,11 @@ PAUSE_SECONDS = 0.05
 LEFT_SECONDS = 5.0
 RIGHT = frozenset({413, 415, 422})
 
+DEPLOYMENT = "/v1/deployments/doors"
 RECORDS, IMPORTS, TRAINING = "payload-records", "imports?kind=payload", "training-data?label=label"
 JSON, CSV, LINES, PARQUET = "application/json", "text/csv", "application/jsonlines", "application/vnd.apache.parquet"
 HEADER = b"id,scored_at,age,sex,prediction\n"
 ROW = b"r,2026-11-20T10:00:00Z,3,male,1\n"
-
-
-@dataclass(frozen=True, slots=True)
-class Hostile:
-    kind: str
-    address: str
-    media_type: str
-    body: bytes
-    encoding: str = "identity"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +63,11 @@ class Kind:
     encoding: str = "identity"
     is_of_length: bool = False
 
-    def draw(self, draw: random.Random) -> Hostile:
+    def draw(self, draw: random.Random) -> bytes:
         body = self.make(draw.randrange(400_000, 450_000) if self.is_of_length else draw.choice(SIZES))
         if len(body) > MAX_FILE_BYTES:
             raise SystemExit(f"{self.name} has {len(body):,} bytes")
-        return Hostile(f"{self.name}, {self.address.partition('?')[0]}", self.address, self.media_type, body, self.encoding)
+        return body
 
 
 def write_parquet(rows: int, batches: int = 1, **columns: pa.Array) -> bytes:
@@ -102,37 +94,23 @@ def _gzipped(part: bytes, megabytes: int) -> bytes:
 
 
 @cache
-def _one_text(megabytes: int) -> bytes:
-    return write_parquet(1, sex=pa.array(["a" * megabytes * MEGABYTE]))
-
-
-@cache
-def _long_texts(megabytes: int) -> bytes:
-    return write_parquet(1, megabytes, sex=pa.array(["a" * MEGABYTE]))
-
-
-@cache
-def _dictionary(megabytes: int) -> bytes:
-    rows = 4 * megabytes
-    return write_parquet(rows, sex=pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array(["a" * MEGABYTE])))
-
-
-@cache
-def _run_lengths(megabytes: int) -> bytes:
-    return write_parquet(100_000, max(megabytes, 11))
-
-
-@cache
-def _nulls(megabytes: int) -> bytes:
-    deep = pa.list_(pa.list_(pa.list_(pa.int64())))
-    return write_parquet(50_000, max(megabytes, 21), extra=pa.nulls(50_000, deep))
-
-
 def _zstd(megabytes: int) -> bytes:
     compressed: bytes = pa.Codec("zstd").compress(b" " * (megabytes * MEGABYTE), asbytes=True)
     return compressed
 
 
+def _dictionary(megabytes: int) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(4 * megabytes, np.int32)), pa.array(["a" * MEGABYTE]))
+
+
+_NESTED = pa.list_(pa.list_(pa.list_(pa.int64())))
+_PARQUET: dict[str, Callable[[int], bytes]] = {
+    "one text": lambda megabytes: write_parquet(1, sex=pa.array(["a" * megabytes * MEGABYTE])),
+    "long texts": lambda megabytes: write_parquet(1, megabytes, sex=pa.array(["a" * MEGABYTE])),
+    "a dictionary": lambda megabytes: write_parquet(4 * megabytes, sex=_dictionary(megabytes)),
+    "run lengths": lambda megabytes: write_parquet(100_000, max(megabytes, 11)),
+    "nulls": lambda megabytes: write_parquet(50_000, max(megabytes, 21), extra=pa.nulls(50_000, _NESTED)),
+}
 _JSON: dict[str, Callable[[int], bytes]] = {
     "deep": lambda n: b'{"records":' + b"[" * n + b"]" * n + b"}",
     "number": lambda n: b'{"records":[{"features":{"age":' + b"9" * n + b'},"prediction":1}]}',
@@ -150,11 +128,11 @@ _TEXT: dict[str, Callable[[int], bytes]] = {
 
 def kinds() -> Iterator[Kind]:
     """Yields the kinds of files."""
-    for name, write in (("one text", _one_text), ("long texts", _long_texts), ("a dictionary", _dictionary)):
+    for name, make in _PARQUET.items():
+        write = cache(make)
         yield Kind(f"parquet: {name}", IMPORTS, PARQUET, write)
-        yield Kind(f"parquet: {name}", TRAINING, PARQUET, write)
-    yield Kind("parquet: run lengths", IMPORTS, PARQUET, _run_lengths)
-    yield Kind("parquet: nulls", IMPORTS, PARQUET, _nulls)
+        if name not in {"run lengths", "nulls"}:
+            yield Kind(f"parquet: {name}", TRAINING, PARQUET, write)
     for name, part in {"zeros": b"\0", "blanks": b" ", "numbers": b"[1,1,1,1", "objects": b'{"ab":[]'}.items():
         yield Kind(f"gzip: {name}", RECORDS, JSON, partial(_gzipped, part), "gzip")
     yield Kind("gzip: rows", IMPORTS, CSV, partial(_gzipped, ROW), "gzip")
@@ -167,51 +145,38 @@ def kinds() -> Iterator[Kind]:
     yield Kind("json lines: deep", IMPORTS, LINES, lambda length: b"[" * length + b"\n", is_of_length=True)
 
 
-def hostile_files(seed: int, count: int) -> list[Hostile]:
-    """So many files, of all kinds in turn."""
-    draw = random.Random(seed)
-    return [kind.draw(draw) for kind in itertools.islice(itertools.cycle(kinds()), count)]
+Seconds: TypeAlias = defaultdict[tuple[str, int | None], list[float]]
+"""Of the answers to hostile files, by kind and status."""
 
 
-@dataclass(slots=True)
-class Seen:
-    """The answers to hostile files by kind and status, and the slowest of each kind."""
-
-    statuses: Counter[tuple[str, int | None]] = field(default_factory=Counter)
-    slowest: dict[str, float] = field(default_factory=dict)
-
-    def note(self, kind: str, status: int | None, seconds: float) -> None:
-        self.statuses[kind, status] += 1
-        self.slowest[kind] = max(self.slowest.get(kind, 0.0), seconds)
-
-
-async def send_all(clients: list[httpx.AsyncClient], files: list[Hostile], seen: Seen) -> None:
+async def send_all(clients: list[httpx.AsyncClient], files: list[tuple[Kind, bytes]]) -> Seconds:
     """Sends the files, `OF_KEY` of each client at a time."""
-    waiting = iter(files)
+    waiting, seconds = iter(files), Seconds(list)
 
     async def send_some(client: httpx.AsyncClient) -> None:
-        for file in waiting:
+        for kind, body in waiting:
             began, status = time.perf_counter(), None
-            method = "PUT" if file.address == TRAINING else "POST"
-            headers = {"Content-Type": file.media_type, "Content-Encoding": file.encoding}
+            method = "PUT" if kind.address == TRAINING else "POST"
+            headers = {"Content-Type": kind.media_type, "Content-Encoding": kind.encoding}
             with suppress(httpx.HTTPError):
-                answer = await client.request(method, f"/v1/deployments/doors/{file.address}", content=file.body, headers=headers)
+                answer = await client.request(method, f"{DEPLOYMENT}/{kind.address}", content=body, headers=headers)
                 status = answer.status_code
-            seen.note(file.kind, status, time.perf_counter() - began)
+            seconds[f"{kind.name}, {kind.address.partition('?')[0]}", status].append(time.perf_counter() - began)
 
     await asyncio.gather(*(send_some(client) for client in clients for _ in range(OF_KEY)))
+    return seconds
 
 
 def post_steadily(parent: Connection, address: str, key: str) -> None:
     """Posts records at a steady pace, in a process of its own, which the trial does not delay; sends nothing, then the seconds of each."""
-    body = b'{"records":[' + b",".join([b'{"features":{"age":1,"sex":"male"},"prediction":1}'] * 100) + b"]}"
+    body = b'{"records":[' + b",".join([RECORD] * 100) + b"]}"
     headers = {"Content-Type": JSON, "Authorization": f"Bearer {key}"}
     seconds = []
     parent.send(None)
     with httpx.Client(timeout=PATIENCE_SECONDS, headers=headers) as client:
         while not parent.poll():
             began = time.perf_counter()
-            client.post(f"{address}/v1/deployments/doors/payload-records", content=body).raise_for_status()
+            client.post(f"{address}{DEPLOYMENT}/{RECORDS}", content=body).raise_for_status()
             seconds.append(time.perf_counter() - began)
             time.sleep(max(0.0, PAUSE_SECONDS - seconds[-1]))
     parent.send(seconds)
@@ -233,68 +198,43 @@ def good_posts(service: Service, seconds: list[float]) -> Iterator[None]:
         process.join()
 
 
-def p99(seconds: list[float]) -> float:
-    return statistics.quantiles(seconds, n=100)[98]
-
-
-def children_of(api: psutil.Process) -> dict[int, float]:
-    """Resident megabytes of each process that descends from it."""
-    found = {}
-    for child in api.children(recursive=True):
-        with suppress(psutil.Error):
-            found[child.pid] = child.memory_info().rss / MEGABYTE
-    return found
-
-
-async def watch_children(api: psutil.Process, ended: asyncio.Event) -> float:
-    """Returns the most megabytes of one child."""
-    most = 0.0
-    while not ended.is_set():
-        most = max(most, *(await asyncio.to_thread(children_of, api)).values())
-        await asyncio.sleep(0.2)
-    return most
+def count_children(service: Service) -> int:
+    return len(service.api.children(recursive=True))
 
 
 async def leave(service: Service, client: httpx.AsyncClient) -> float:
     """Leaves imports that would take long; returns the seconds until their processes have ended."""
-    body, before = write_parquet(100_000, 9), len(children_of(service.api))
+    body, before = write_parquet(100_000, 9), count_children(service)
     for _ in range(OF_KEY):
         with suppress(httpx.ReadTimeout):
-            await client.post(f"/v1/deployments/doors/{IMPORTS}", content=body, headers={"Content-Type": PARQUET}, timeout=1.0)
+            await client.post(f"{DEPLOYMENT}/{IMPORTS}", content=body, headers={"Content-Type": PARQUET}, timeout=1.0)
     began = time.monotonic()
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while len(children_of(service.api)) > before:  # noqa: ASYNC110 - of other processes
+        while count_children(service) > before:  # noqa: ASYNC110 - of other processes
             await asyncio.sleep(0.05)
-    answer = await client.post(f"/v1/deployments/doors/{IMPORTS}", content=HEADER + ROW, headers={"Content-Type": CSV})
+    answer = await client.post(f"{DEPLOYMENT}/{IMPORTS}", content=HEADER + ROW, headers={"Content-Type": CSV})
     answer.raise_for_status()
     return time.monotonic() - began
 
 
-async def try_uploads(service: Service, files: list[Hostile]) -> int:
+async def try_uploads(service: Service, files: list[tuple[Kind, bytes]]) -> int:
     clients = [service.client(key) for key in (service.admin, service.manager)]
-    seen, ended, quiet, busy = Seen(), asyncio.Event(), list[float](), list[float]()
-    await send_all(clients, files[:AT_ONCE], Seen())  # the process that children are forked from is there now
+    quiet, busy = list[float](), list[float]()
+    await send_all(clients, files[:AT_ONCE])  # the process that children are forked from is there now
     with good_posts(service, quiet):
         await asyncio.sleep(QUIET_SECONDS)
-    with Memory(service.api) as memory, good_posts(service, busy):
-        watching, began = asyncio.create_task(watch_children(service.api, ended)), time.perf_counter()
-        await send_all(clients, files, seen)
-        took = time.perf_counter() - began
-        ended.set()
-        child = await watching
+    with watch_memory(service) as memory, good_posts(service, busy):
+        seen = await send_all(clients, files)
     left = await leave(service, clients[0])
-    for (kind, status), count in sorted(seen.statuses.items(), key=str):
-        print(f"{kind:<50} {count:>4} × {status}  slowest {seen.slowest[kind]:.1f} s{'' if status in RIGHT else '  WRONG'}")
-    growth, ratio = memory.peak - memory.before, p99(busy) / p99(quiet)
-    print(f"{len(files)} files in {took:.0f} s, {AT_ONCE} at a time")
+    for (kind, status), seconds in sorted(seen.items(), key=str):
+        print(f"{kind:<50} {len(seconds):>4} × {status}  slowest {max(seconds):.1f} s{'' if status in RIGHT else '  WRONG'}")
+    growth = memory.peak - memory.before
     print(f"API process: idle {memory.before:.0f} MB, peak {memory.peak:.0f} MB, {growth:+.0f} MB (at most {MAX_GROWTH_MB})")
-    print(f"largest child: {child:.0f} MB")
-    for words, seconds in (("without", quiet), ("with", busy)):
-        median = statistics.median(seconds) * 1000
-        print(f"good posts {words} hostile files: p99 {p99(seconds) * 1000:.1f} ms, median {median:.1f} ms of {len(seconds)}")
-    print(f"p99 with hostile files ÷ without: {ratio:.1f} (at most {MAX_RATIO:g})")
+    for words, posts in (("without", quiet), ("with", busy)):
+        print(f"{len(posts)} good posts {words} hostile files: p99 {percentile(posts, 0.99) * 1000:.1f} ms")
+    print(f"p99 with hostile files ÷ without: {percentile(busy, 0.99) / percentile(quiet, 0.99):.1f} (at most {MAX_RATIO:g})")
     print(f"uploads whose clients have left are gone after {left:.1f} s (at most {LEFT_SECONDS:g})")
-    is_right = all(status in RIGHT for _, status in seen.statuses)
+    is_right = all(status in RIGHT for _, status in seen)
     return 0 if is_right and growth <= MAX_GROWTH_MB and left <= LEFT_SECONDS else 1
 
 
@@ -304,7 +244,8 @@ def main() -> int:
     parser.add_argument("--files", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    files = hostile_files(options.seed, options.files)
+    draw = random.Random(options.seed)
+    files = [(kind, kind.draw(draw)) for kind in itertools.islice(itertools.cycle(kinds()), options.files)]
     with running(options.code.resolve()) as service:
         return asyncio.run(try_uploads(service, files))
 
