@@ -1,4 +1,4 @@
-"""The API as a reference to read, for every key, made from its OpenAPI document: a page for each tag."""
+"""Reference of the API to read, for every key, made from the OpenAPI document: a page for each tag."""
 
 import json
 import shlex
@@ -33,6 +33,8 @@ _LIMITS = {
     "pattern": "as {}",
     "default": "{} if left out",
 }
+
+router = APIRouter(include_in_schema=False)
 
 
 class ApiOperation(Struct, frozen=True):
@@ -75,6 +77,7 @@ def read_tags(document: Mapping[str, Any]) -> dict[str, ApiTag]:
 
 
 def find_bodies(contents: list[Schema], schemas: Mapping[str, Schema]) -> dict[str, Schema]:
+    """Finds the schemas that operations name, and those that these name, by name."""
     bodies = {}
     unread = list(contents)
     while unread:
@@ -97,6 +100,7 @@ def write_curl(path: str, method: str, operation: Schema, schemas: Mapping[str, 
     lines = [f"curl {address}" if method == "get" else f"curl -X {method.upper()} {address}"]
     if operation.get("security"):
         lines.append('-H "Authorization: Bearer $KEY"')
+    # Of several media types, and of several examples, the first is shown.
     for media_type, content in list(operation.get("requestBody", {}).get("content", {}).items())[:1]:
         lines.append(f"-H {shlex.quote(f'Content-Type: {media_type}')}")
         example = content.get("example") or find_example(content.get("schema", {}), schemas)
@@ -111,7 +115,7 @@ def write_curl(path: str, method: str, operation: Schema, schemas: Mapping[str, 
 
 
 def find_example(schema: Schema, schemas: Mapping[str, Schema]) -> Any:  # noqa: ANN401 - any JSON
-    """An example, else the first listed value; None if there is neither."""
+    """Finds an example of a schema, else its first listed value; None if there is neither."""
     while "$ref" in schema:
         schema = schemas[_name_schema(schema)]
     for examples in (schema.get("examples"), schema.get("enum")):
@@ -125,6 +129,7 @@ def find_example(schema: Schema, schemas: Mapping[str, Schema]) -> Any:  # noqa:
 
 
 def describe_type(schema: Schema) -> Markup:
+    """Describes a type with its limits: `integer, from 1, to 500`."""
     limits = [
         text.format(json.dumps(schema[name], ensure_ascii=False))
         for name, text in _LIMITS.items()
@@ -156,21 +161,18 @@ def _name_type(schema: Schema) -> Markup:
 
 
 def _find_references(tree: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
+    branches = tree if isinstance(tree, list) else []
     if isinstance(tree, dict):
         if isinstance(tree.get("$ref"), str):
             yield _name_schema(tree)
-        tree = list(tree.values())
-    if isinstance(tree, list):
-        for inner in tree:
-            yield from _find_references(inner)
+        branches = list(tree.values())
+    for branch in branches:
+        yield from _find_references(branch)
 
 
 def _name_schema(reference: Schema) -> str:
     name: str = reference["$ref"].rpartition("/")[2]
     return name
-
-
-router = APIRouter(include_in_schema=False)
 
 
 @router.get("/docs")

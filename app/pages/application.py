@@ -35,7 +35,7 @@ _ROUTERS = tuple(
 
 @cache
 def create_pages() -> FastAPI:
-    """Holds no state: the services come with each request."""
+    """Creates the application. It holds no state: the services come with each request."""
     pages = FastAPI(
         title="Evenhand pages",
         docs_url=None,

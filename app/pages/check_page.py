@@ -57,9 +57,8 @@ router = APIRouter(
 )
 
 MAX_CHECKS = 30
-
 MAX_MEASUREMENTS = 500
-"""On the page of a check."""
+"""Rows of a list of checks, and of the measurements of one."""
 
 StateIn = Annotated[CheckState | None, BeforeValidator(lambda text: text or None), Query()]
 
@@ -74,6 +73,16 @@ class FigureAddress(BaseModel):
 
 class ChosenView(ChosenRow):
     view: ViewKind | None = None
+
+
+class MeasurementFilter(BaseModel):
+    """Measurements that the address names; an empty member allows all."""
+
+    metric: Annotated[str, Field(max_length=100)] = ""
+    attribute: Annotated[str, Field(max_length=1000)] = ""
+
+    def allows(self, measurement: Measurement) -> bool:
+        return self.metric in ("", measurement.metric) and self.attribute in ("", measurement.attribute)
 
 
 @router.get("")
@@ -94,12 +103,12 @@ def show_checks_page(
     )
     older = f"?{urlencode({'state': state or '', 'cursor': cursor})}" if cursor else None
 
-    keys = [
+    judged_keys = [
         JudgedKey(deployment.no, check.no, check.span.end, IMPACT, is_of_label=False)
         for check in listed
         if check.state is CheckState.SUCCEEDED
     ]
-    figures = read_gravest_figures(session, keys)
+    figures = read_gravest_figures(session, judged_keys)
     verdicts = {figure.check_no: figure.verdict for figure in figures if figure.verdict}
 
     values = {
@@ -110,7 +119,6 @@ def show_checks_page(
         "states": list(CheckState),
         "older": older,
         "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
-        "now": now,
     }
     return show_page(
         request,
@@ -126,7 +134,7 @@ def redirect_to_check(
     time_range: RangeIn,
     no: Annotated[int, Path(ge=1, le=2**63 - 1)],
 ) -> Response:
-    """Pictures have the number of a check: a thousand ids would be most of a picture."""
+    """Redirects from the number of a check to its page: pictures have numbers, which are shorter than ids."""
     check = checks.get_check_by_number(session, deployment.no, no)
     query = time_range.query()
     return RedirectResponse(
@@ -140,8 +148,6 @@ def show_check_page(
     principal: Reader,
     watched: Watched,
     session: SessionIn,
-    *,
-    now: NowIn,
     check_id: str,
     chosen: Annotated[ChosenView, Query()],
 ) -> Response:
@@ -152,7 +158,8 @@ def show_check_page(
     available = [state.kind for state in states if state.reason is None]
     kind = chosen.view
     if kind is None:
-        kind = ViewKind.AS_LOGGED if ViewKind.AS_LOGGED in available else (*available, ViewKind.OPENSCALE)[0]
+        preferred_kinds = [ViewKind.AS_LOGGED] if ViewKind.AS_LOGGED in available else available
+        kind = preferred_kinds[0] if preferred_kinds else ViewKind.OPENSCALE
     measurements = read_measurements(session, check.no)
     group_words = GroupWords.of(monitor)
     values = {
@@ -179,7 +186,6 @@ def show_check_page(
         ),
         "draw_ranges": lambda view: draw_ranges_chart(kind, rename_shares(group_words, view), PAGE),
         "catalogue": CATALOGUE,
-        "now": now,
     }
     alerts: Sequence[Alert] = ()
     if check.state is CheckState.SUCCEEDED:
@@ -195,14 +201,6 @@ def show_check_page(
     return show_page(request, "check.html", values | {"names": names})
 
 
-class MeasurementFilter(BaseModel):
-    metric: Annotated[str, Field(max_length=100)] = ""
-    attribute: Annotated[str, Field(max_length=1000)] = ""
-
-    def allows(self, measurement: Measurement) -> bool:
-        return self.metric in ("", measurement.metric) and self.attribute in ("", measurement.attribute)
-
-
 @router.get("/{check_id}/measurements")
 def show_measurements_page(
     request: Request,
@@ -215,8 +213,8 @@ def show_measurements_page(
     measurements = read_measurements(session, check.no)
     unbadged = find_unbadged([build_judged_figure(measurement) for measurement in measurements])
     shown = [
-        (measurement, index in unbadged)
-        for index, measurement in enumerate(measurements)
+        (measurement, position in unbadged)
+        for position, measurement in enumerate(measurements)
         if chosen.allows(measurement)
     ]
     values = {

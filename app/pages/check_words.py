@@ -1,4 +1,4 @@
-"""Words of the pages of checks."""
+"""Texts of the pages of checks: states, views, times and counts."""
 
 from collections import Counter
 from datetime import UTC, time, timedelta
@@ -20,6 +20,7 @@ TRIGGERS = {
     Trigger.FILES: "for new files",
     Trigger.MODEL: "as the model did not answer",
 }
+
 STATES = {
     CheckState.QUEUED: "waiting",
     CheckState.RUNNING: "running",
@@ -28,6 +29,7 @@ STATES = {
     CheckState.FAILED: "failed",
     CheckState.CANCELLED: "cancelled",
 }
+
 VIEWS = {
     ViewKind.OPENSCALE: (
         "OpenScale's numbers",
@@ -57,6 +59,7 @@ MODES = {
     Mode.REFERENCE_SUBSTITUTION: "reference substitution: a monitored record gets the outcome that the "
     "model gives to its reference copies",
 }
+
 MISSING_VIEW_STEPS = {
     ViewKind.OPENSCALE: "Copies need an endpoint of the model and a counterfactual metric in the "
     "monitor; see Configure.",
@@ -73,15 +76,17 @@ _SUBJECTS = {
     Scope.ATTRIBUTE: "all groups",
     Scope.OVERALL: "all records",
 }
+
 MAX_OPEN_ROWS = 8
-"""Of a table that is not folded up."""
+"""Rows of a table that is not folded up."""
 
 _MINUTE_SECONDS = 60
+
 _HOUR_SECONDS = 3600
 
 
 def say_origin(check: CheckRun, asker: str) -> str:
-    """`asker` names the person or key that asked for it."""
+    """Says why a check was made; `asker` names the person or key that asked for it."""
     if check.trigger is Trigger.SCHEDULE:
         return f"{'An hourly' if check.span.is_whole_hour else 'A daily'} check of the schedule"
     if check.trigger is Trigger.FILES:
@@ -107,6 +112,7 @@ def say_step(check: CheckRun, advice: Advice) -> str:
 
 
 def write_duration(check: CheckRun) -> str | None:
+    """Writes how long a check ran; None unless it has started and ended."""
     if check.started_at is None or check.finished_at is None:
         return None
     seconds = (check.finished_at - check.started_at) / timedelta(seconds=1)
@@ -145,8 +151,9 @@ def list_notes(view: CheckView) -> list[str]:
 
 
 def list_rows(view: AttributeView) -> list[GroupShare]:
-    groups = Counter(group.role for group in view.groups)
-    return [*view.groups, *(pooled for pooled in view.pooled if groups[pooled.role] > 1)]
+    """Lists the groups, then all of one role together where there are several."""
+    groups_of_role = Counter(group.role for group in view.groups)
+    return [*view.groups, *(pooled for pooled in view.pooled if groups_of_role[pooled.role] > 1)]
 
 
 def is_long(view: AttributeView) -> bool:

@@ -32,6 +32,7 @@ router = APIRouter(
 )
 
 MAX_HOURS = 168
+"""Hours that are listed, the newest."""
 
 _BAR_SHARE, _MIN_HEIGHT = 0.9, 1.5
 """Width of a bar as a share of its hour, and least height of a count that is not 0."""
@@ -39,6 +40,8 @@ _BAR_SHARE, _MIN_HEIGHT = 0.9, 1.5
 
 @frozen
 class HoursLine:
+    """Line of the list: one hour, or several in a row without records."""
+
     hours: Sequence[IngestionHour]
     is_empty: bool
 
@@ -78,15 +81,12 @@ def show_ingestion_page(
 
 
 def find_whole_hours(choice: RangeChoice, now: datetime) -> Span:
-    """A preset has its length, the present hour included."""
+    """Finds the hours of a range; those of a preset include the present one and are as many as it says."""
     span = choice.span(now, usual=RangePreset.DAY)
     end = floor_to_hour(span.end - timedelta.resolution) + HOUR
-    return Span(
-        start=floor_to_hour(span.start)
-        if choice.start is not None
-        else end - (span.end - span.start) // HOUR * HOUR,
-        end=end,
-    )
+    if choice.start is not None:
+        return Span(start=floor_to_hour(span.start), end=end)
+    return Span(start=end - (span.end - span.start) // HOUR * HOUR, end=end)
 
 
 def draw_arrivals(hours: Sequence[IngestionHour], span: Span, zone: ZoneInfo) -> ArrivalPicture:
@@ -98,17 +98,17 @@ def draw_arrivals(hours: Sequence[IngestionHour], span: Span, zone: ZoneInfo) ->
     boxes: list[list[str]] = [[] for _ in names]
     for hour, counts_of_hour in zip(hours, counts, strict=True):
         top = float(VOLUME_HEIGHT)
-        for drawn, count in zip(boxes, counts_of_hour, strict=True):
-            # A few among many are seen, too.
-            height = max(count / highest * VOLUME_HEIGHT, _MIN_HEIGHT) if count else 0.0
-            top -= height
+        for boxes_of_name, count in zip(boxes, counts_of_hour, strict=True):
             if count:
-                drawn.append(draw_box(axis.place(hour.hour), top, width, height))
+                # A few among many are seen, too.
+                height = max(count / highest * VOLUME_HEIGHT, _MIN_HEIGHT)
+                top -= height
+                boxes_of_name.append(draw_box(axis.place(hour.hour), top, width, height))
     totals = [sum(column) for column in zip(*counts, strict=True)]
-    said = ", ".join(f"{total:,} {name}" for total, name in zip(totals, names, strict=True))
+    total_list = ", ".join(f"{total:,} {name}" for total, name in zip(totals, names, strict=True))
     return ArrivalPicture(
-        paths=[(name, "".join(drawn)) for name, drawn in zip(names, boxes, strict=True)],
-        sentence=f"Records: {said}; at most {max(map(sum, counts), default=0):,} in an hour.",
+        paths=[(name, "".join(boxes_of_name)) for name, boxes_of_name in zip(names, boxes, strict=True)],
+        sentence=f"Records: {total_list}; at most {max(map(sum, counts), default=0):,} in an hour.",
         ticks=list_time_ticks(span, zone),
     )
 
@@ -116,6 +116,10 @@ def draw_arrivals(hours: Sequence[IngestionHour], span: Span, zone: ZoneInfo) ->
 def join_empty_hours(hours: Sequence[IngestionHour]) -> list[HoursLine]:
     lines = []
     for is_empty, group in groupby(hours, key=lambda hour: hour.is_empty):
-        run = list(group)
-        lines += [HoursLine(run, is_empty)] if is_empty else [HoursLine([hour], is_empty) for hour in run]
+        alike_hours = list(group)
+        lines += (
+            [HoursLine(alike_hours, is_empty)]
+            if is_empty
+            else [HoursLine([hour], is_empty) for hour in alike_hours]
+        )
     return lines

@@ -22,12 +22,16 @@ from .render import show_page
 from .terms import TERMS
 
 HELP = "/help"
+
 MAX_RESULTS = 30
+
 _SNIPPET_CHARACTERS = 200
-"""Of the text of a result."""
+"""Characters of a section that a result of the search shows."""
 
 _HEADING = re.compile(r"^(#+) (.*)$")
+
 _MARKS = re.compile(r"\[([^\]]*)\]\([^)]*\)|[`*|]|^\s*[-:| ]+$", re.MULTILINE)
+
 _FOLDERS = {
     "": "Start",
     "how-to": "How to",
@@ -35,6 +39,8 @@ _FOLDERS = {
     "operations": "Operations",
     "adr": "Decisions",
 }
+
+router = APIRouter(include_in_schema=False)
 
 
 class ManualPage(Struct, frozen=True):
@@ -53,6 +59,7 @@ class ManualSection(Struct, frozen=True):
     text: str
 
     def cut(self, word: str) -> str:
+        """Cuts out the text around a word, or its beginning."""
         start = max(0, self.text.lower().find(word.lower()) - _SNIPPET_CHARACTERS // 4)
         end = self.text.find(" ", start + _SNIPPET_CHARACTERS)
         return f"… {self.text[self.text.rfind(' ', 0, start) + 1 : None if end < 0 else end]} …"
@@ -74,6 +81,7 @@ def read_page(name: str) -> ManualPage | None:
 
 @cache
 def list_pages() -> dict[str, list[tuple[str, str]]]:
+    """Lists names and titles of all pages, by the title of their folder."""
     listed: dict[str, list[tuple[str, str]]] = {heading: [] for heading in _FOLDERS.values()}
     for name, text in sorted(_read_texts().items(), key=lambda item: (item[0] != "", _find_title(item[1]))):
         listed[_FOLDERS.get(name.partition("/")[0], "Start")].append((name, _find_title(text)))
@@ -81,20 +89,21 @@ def list_pages() -> dict[str, list[tuple[str, str]]]:
 
 
 def search(query: str) -> list[ManualSection]:
-    """Sections with every word, those first that have them in the heading."""
+    """Finds the sections with every word of a query, those first that have them in the heading."""
     words = query.lower().split()
     ranked = []
-    for build_section in _list_sections() if words else ():
-        text = build_section.text.lower()
-        heading = f"{build_section.title} {build_section.heading}".lower()
+    for section in _list_sections() if words else ():
+        text = section.text.lower()
+        heading = f"{section.title} {section.heading}".lower()
         if all(word in text or word in heading for word in words):
-            ranked.append(
-                (-sum(20 * (word in heading) + min(text.count(word), 5) for word in words), build_section)
-            )
-    return [build_section for _, build_section in sorted(ranked, key=itemgetter(0))[:MAX_RESULTS]]
+            # A word in the heading outweighs all that a text can count.
+            weight = sum(20 * (word in heading) + min(text.count(word), 5) for word in words)
+            ranked.append((-weight, section))
+    return [section for _, section in sorted(ranked, key=itemgetter(0))[:MAX_RESULTS]]
 
 
 def find_folder() -> Path:
+    """Finds `docs/` in the installed package, else in the repository."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "docs"
     return installed if installed.exists() else package.parent / "docs"
@@ -119,7 +128,7 @@ def _find_title(text: str) -> str:
 
 
 def _find_address(name: str, target: str) -> str | None:
-    """None for a file that is in the repository alone."""
+    """Finds the address of a link of a page; None for a file that is in the repository alone."""
     path, mark, fragment = target.partition("#")
     if ":" in path:
         return target
@@ -138,7 +147,8 @@ def _list_sections() -> list[ManualSection]:
 
 def _divide_page(name: str, text: str) -> Iterator[ManualSection]:
     title = _find_title(text)
-    heading = slug = ""
+    heading = ""
+    slug = ""
     is_code = False
     slugs = SlugNames()
     lines: list[str] = []
@@ -160,9 +170,6 @@ def _divide_page(name: str, text: str) -> Iterator[ManualSection]:
             slug = next_slug
             lines = []
     yield build_section()
-
-
-router = APIRouter(include_in_schema=False)
 
 
 @router.get(HELP)

@@ -1,4 +1,4 @@
-"""Markdown as HTML: raw HTML but keys is escaped, tables scroll by the keyboard, headings have addresses."""
+"""Markdown as HTML: raw HTML but `<kbd>` is escaped, tables scroll by the keyboard, headings have addresses."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -9,7 +9,11 @@ from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 IDS_OF_EVERY_PAGE = ("content", "said", "workers", "worker-notice")
+"""Ids of elements that a heading must not repeat."""
+
 _NOT_IN_ADDRESSES = re.compile(r"[^\w\- ]")
+
+_SCROLLED_TAG = '<div class="scroll" role="group" aria-label="Table" tabindex="0">'
 
 
 def render_text(text: str) -> Markup:
@@ -21,7 +25,7 @@ def render_line(text: str) -> Markup:
 
 
 def render_page(text: str, find_address: Callable[[str], str | None]) -> tuple[Markup, list[tuple[str, str]]]:
-    """Also returns address and text of its headings of the second level.
+    """Renders a page, and returns id and text of its headings of the second level, too.
 
     `find_address` gives the address of the target of a link or picture; a link to None is its text alone.
     """
@@ -44,6 +48,8 @@ def render_page(text: str, find_address: Callable[[str], str | None]) -> tuple[M
 
 
 class SlugNames:
+    """Ids of the headings of a page, as GitHub makes them; a repeated one gets a number."""
+
     def __init__(self) -> None:
         self._uses = dict.fromkeys(IDS_OF_EVERY_PAGE, 0)
 
@@ -65,9 +71,6 @@ def _set_addresses(inline: Token, find_address: Callable[[str], str | None]) -> 
         if is_left_out and token.type in {"link_open", "link_close"}:
             is_left_out = token.type == "link_open"
             token.hidden = True
-
-
-_SCROLLED_TAG = '<div class="scroll" role="group" aria-label="Table" tabindex="0">'
 
 
 @cache

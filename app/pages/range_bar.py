@@ -27,7 +27,7 @@ from ..domain.check import Span
 from ..web.middleware import list_declared_parameters, require_parameters
 
 MAX_MOMENT_CHARACTERS = 40
-"""Of a moment in an address."""
+"""Characters of a moment in an address."""
 
 PRESETS = {
     RangePreset.DAY: ("24 h", "The last 24 hours"),
@@ -44,10 +44,13 @@ COMMON_PARAMETERS = frozenset({"clock", "zone", "order"})
 """Parameters of every page: those of `read_zone_of_reader`."""
 
 _RANGE_PARAMETERS = frozenset({"range", "from", "to"})
+
 _TAG = re.compile(r'<(a|dialog|form)\b((?:[^>"]|"[^"]*")*)>')
+
 _ADDRESS = re.compile(
     r'\b(href|data-close|data-after)="(\?[^"]*|/(?:deployments/|alerts/[0-9a-f]{8}-)[^"]*)"'
 )
+
 _FILTER_TIMES = frozenset({"since", "until"})
 """Parameters of the filter of records, which a chosen range replaces."""
 
@@ -63,7 +66,7 @@ def read_zone_of_reader(
     Scripts read the order of a table.
 
     Raises:
-        InvalidInput: the zone of the address does not exist.
+        InvalidInput: the zone of the address does not exist. One chosen before is then UTC.
     """
     try:
         chosen = read_zone(clock or zone or request.cookies.get(CLOCK_COOKIE, "").replace(".", "/"))
@@ -78,11 +81,13 @@ def read_zone_of_reader(
 async def refuse_unknown_parameters(
     request: Request, _zone: Annotated[ZoneInfo, Depends(read_zone_of_reader)]
 ) -> None:
+    """Raises InvalidInput for a parameter that neither the route nor every page has."""
     names = [name for name, _ in request.query_params.multi_items() if name not in COMMON_PARAMETERS]
     require_parameters(names, list_declared_parameters(request.scope["route"]))
 
 
 def find_zone(request: Request) -> ZoneInfo:
+    """Finds the zone that `read_zone_of_reader` read; UTC where an error came before."""
     zone: ZoneInfo = getattr(request.state, "zone", ZoneInfo("UTC"))
     return zone
 
@@ -98,7 +103,7 @@ def read_range(
     """Reads the range, and keeps it for the page's links.
 
     Raises:
-        InvalidInput: a member is none that it can be.
+        InvalidInput: a member has a value that it cannot have.
     """
     choice = read_choice({"range": preset, "from": start, "to": end, "compare": compare, "zone": zone.key})
     request.state.range_choice = choice
@@ -112,7 +117,6 @@ def find_page_range(request: Request) -> RangeChoice | None:
 
 
 RangeIn = Annotated[RangeChoice, Depends(read_range)]
-
 KEEPS_RANGE = Depends(read_range)
 """Dependency of a route that shows nothing by time, so that its links keep the range."""
 
@@ -152,14 +156,16 @@ def build_bar(
     compares: bool = False,
     without: Collection[RangePreset] = (),
 ) -> RangeBar:
-    """`compares`: the page can compare with an earlier time.
+    """Builds the bar of a page. If it `compares`, it offers earlier times to compare with.
 
     Where a preset that the page is `without` was chosen, `usual` is shown as chosen. The cursor of a list is
     dropped from the address.
     """
-    left_out = {*_RANGE_PARAMETERS, "compare", "zone", "clock", "cursor", *_FILTER_TIMES}
+    dropped_names = {*_RANGE_PARAMETERS, "compare", "zone", "clock", "cursor", *_FILTER_TIMES}
     other_members = tuple(
-        (name, value) for name, value in request.query_params.multi_items() if name not in left_out and value
+        (name, value)
+        for name, value in request.query_params.multi_items()
+        if name not in dropped_names and value
     )
 
     def build_link(text: str, title: str, target: RangeChoice, *, is_chosen: bool) -> RangeLink:
@@ -170,8 +176,9 @@ def build_bar(
             is_chosen=is_chosen,
         )
 
-    shown_preset = None if choice.start is not None else choice.preset or usual
-    shown_preset = usual if shown_preset in without else shown_preset
+    shown_preset = None
+    if choice.start is None:
+        shown_preset = usual if choice.preset is None or choice.preset in without else choice.preset
     without_range = replace(choice, preset=None, start=None, end=None)
     presets = [
         build_link(*texts, replace(without_range, preset=preset), is_chosen=preset is shown_preset)

@@ -1,4 +1,4 @@
-"""Template, style and scripts of every page, and the header of a deployment.
+"""Rendering of every page: its template, style and scripts, names of people, and the header of a deployment.
 
 Everything is escaped, and an unknown name is an error. An address of a file holds a digest of all files, so
 that browsers may keep it; files refer to each other by relative addresses.
@@ -45,12 +45,42 @@ from .terms import find_term
 router = APIRouter(include_in_schema=False)
 
 _STATIC = files(__package__) / "static"
+
 _MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
+
 _DIGEST_CHARACTERS = 12
+
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+REFERRER_POLICY = "same-origin"
+"""With `no-referrer` browsers would hide that a form was sent from a page of this service."""
+
+_YEAR_SECONDS = 31_536_000
+"""Time for which a browser keeps a chosen zone."""
+
+_Value = TypeVar("_Value")
+
+_SCHEDULE = "schedule"
+"""Actor of checks that the schedule asks for."""
+
+STATES = {
+    DeploymentState.UNFAIR: "unfair",
+    DeploymentState.FAILING: "check failed",
+    DeploymentState.SUSPECTED: "suspected",
+    DeploymentState.UNWATCHED: "other side not watched",
+    DeploymentState.STALE: "stale",
+    DeploymentState.UNDECIDED: "undecided",
+    DeploymentState.WAITING: "waiting for records",
+    DeploymentState.NO_MONITOR: "no monitor",
+    DeploymentState.FAIR: "fair",
+}
 
 
 def build_asset_url(name: str) -> str:
@@ -87,32 +117,26 @@ def _read_file(name: str) -> bytes:
     return (_STATIC / name).read_bytes()
 
 
-CONTENT_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
+def _build_environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__package__),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # No newer files: during an upgrade the new templates do not fit the running code.
+        auto_reload=False,
+    )
+    # A drawer is put into a page made earlier: ids of both must differ.
+    environment.globals.update(
+        asset=build_asset_url, find_term=find_term, NOT_READ=NOT_READ, new_id=lambda: secrets.token_hex(4)
+    )
+    environment.filters.update(words.FILTERS | {"picture": Markup})
+    environment.globals["tags"] = environment.get_template("tags.html").module
+    return environment
 
-REFERRER_POLICY = "same-origin"
-"""With `no-referrer` browsers would hide that a form was sent from a page of this service."""
 
-_YEAR_SECONDS = 31_536_000
-"""Time for which a browser keeps a chosen zone."""
-
-# No newer files: during an upgrade the new templates do not fit the running code.
-_ENVIRONMENT = Environment(
-    loader=PackageLoader(__package__),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    auto_reload=False,
-)
-# A drawer is put into a page made earlier: ids of both must differ.
-_ENVIRONMENT.globals.update(
-    asset=build_asset_url, find_term=find_term, NOT_READ=NOT_READ, new_id=lambda: secrets.token_hex(4)
-)
-_ENVIRONMENT.filters.update(words.FILTERS | {"picture": Markup})
-_ENVIRONMENT.globals["tags"] = _ENVIRONMENT.get_template("tags.html").module
+_ENVIRONMENT = _build_environment()
 
 
 def compile_templates() -> None:
@@ -124,7 +148,7 @@ def compile_templates() -> None:
 def show_page(
     request: Request, template: str, values: Mapping[str, Any], *, status: int = HTTPStatus.OK
 ) -> HTMLResponse:
-    """Adds the header of a deployment, and what every page has.
+    """Fills a template with the values, the header of their deployment, and what every page has.
 
     Without a log-in there is no principal, and no header is read.
     """
@@ -142,6 +166,7 @@ def show_page(
         "RECORDS": Permission.RECORDS.value,
         "ACKNOWLEDGE": Permission.ACKNOWLEDGE.value,
         "path": request.url.path,
+        "now": utc_now(),
         **values,
     }
     may_read = principal is not None and status != HTTPStatus.SERVICE_UNAVAILABLE
@@ -179,9 +204,6 @@ def show_page(
     return response
 
 
-_Value = TypeVar("_Value")
-
-
 def _read_if_possible(request: Request, read: Callable[[Session], _Value]) -> _Value | None:
     """None where the database does not answer."""
     services: Services = request.state.services
@@ -198,15 +220,13 @@ def require_id(kind: str, text: str) -> None:
         raise NotFound(kind, text)
 
 
-_SCHEDULE = "schedule"
-
-
 def name_actors(session: Session, actors: Iterable[str | None]) -> dict[str, str]:
-    named = {actor for actor in actors if actor is not None}
-    key_ids = [actor for actor in named if not actor.startswith(USER_PREFIX) and actor != _SCHEDULE]
+    """Names users, keys and the schedule for people, by what is stored of them."""
+    distinct_actors = {actor for actor in actors if actor is not None}
+    key_ids = [actor for actor in distinct_actors if not actor.startswith(USER_PREFIX) and actor != _SCHEDULE]
     keys = name_keys(session, key_ids) if key_ids else {}
     names = {}
-    for actor in named:
+    for actor in distinct_actors:
         if actor == _SCHEDULE:
             names[actor] = "the schedule"
         elif actor.startswith(USER_PREFIX):
@@ -217,30 +237,17 @@ def name_actors(session: Session, actors: Iterable[str | None]) -> dict[str, str
 
 
 def offer_assignees(session: Session, principal: Principal, deployment_no: int | None) -> dict[str, str]:
-    """The caller first; without a deployment, those who see all."""
+    """Lists who may be assigned an alert: the caller first; without a deployment, those who see all."""
     names = {f"{USER_PREFIX}{name}": name for name in list_assignees(session, deployment_no)}
     return {principal.actor: "me"} | {
         actor: name for actor, name in names.items() if actor != principal.actor
     }
 
 
-STATES = {
-    DeploymentState.UNFAIR: "unfair",
-    DeploymentState.FAILING: "check failed",
-    DeploymentState.SUSPECTED: "suspected",
-    DeploymentState.UNWATCHED: "other side not watched",
-    DeploymentState.STALE: "stale",
-    DeploymentState.UNDECIDED: "undecided",
-    DeploymentState.WAITING: "waiting for records",
-    DeploymentState.NO_MONITOR: "no monitor",
-    DeploymentState.FAIR: "fair",
-}
-
-
 @frozen_by_name
 class DeploymentHeader:
-    """Header of a deployment's pages. `since` is the first hour of what is unfair; `is_from_first_hour`: or
-    before.
+    """Header of a deployment's pages. `since` is the first hour of what is unfair, or, if
+    `is_from_first_hour`, it may have been so before.
 
     `updated` is the end of the records of the newest figures, of the check `check_id`. `busy` is a check that
     waits or runs, with the advice on it and the name of the `asker`.
@@ -252,10 +259,10 @@ class DeploymentHeader:
     check_id: str | None
     open_alerts: int
     now: datetime
-    is_from_first_hour: bool = False
-    busy: CheckRun | None = None
-    advice: Advice | None = None
-    asker: str = ""
+    is_from_first_hour: bool
+    busy: CheckRun | None
+    advice: Advice | None
+    asker: str
 
     @property
     def words(self) -> str:

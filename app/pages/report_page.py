@@ -1,4 +1,4 @@
-"""Home of a deployment's reports: of a check, of a range, for a regulator, kept and scheduled."""
+"""Page of a deployment's reports: of a check, of a range, for a regulator, kept and scheduled."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,21 +59,19 @@ router = APIRouter(
 )
 
 MAX_NAMES = 20
-"""Attributes, and controls, of an address."""
+"""Attributes that an address names, and controls."""
 
 MAX_KEPT_REPORTS = 50
 
 MAX_COUNTED_RECORDS = 10_000
-"""Max records of the range that are counted."""
+"""Records of the range that are counted; of more, the page says that there are at least so many."""
 
 MAX_CHANNELS = 100
 
 
 @frozen
 class ChosenContent:
-    """Content of a report that the address names: attributes (none: all), controls, kind of tool, a check,
-    and categories as JSON.
-    """
+    """Content of a report that the address names. No `attribute` means all; `categories` are JSON."""
 
     attribute: Annotated[list[str] | None, Query(max_length=MAX_NAMES)] = None
     control: Annotated[list[str] | None, Query(max_length=MAX_NAMES)] = None
@@ -127,17 +125,17 @@ def show_reports_page(
     controls = tuple(usable.get("control", ()))
     header = read_header(session, deployment.no, now)
     check_id = chosen.check or header.check_id
-    reports = page_kept_reports(session, deployment.no, Paging(MAX_KEPT_REPORTS))
+    kept_reports = page_kept_reports(session, deployment.no, Paging(MAX_KEPT_REPORTS))
     every_channel = page_channels(session, Paging(MAX_CHANNELS))
     channel_names = {channel.id: channel.name for channel in every_channel}
-    notifications = list_report_notifications(session, [report.id for report in reports])
+    notifications = list_report_notifications(session, [report.id for report in kept_reports])
     may_see_reasons = Permission.MANAGE in principal.role.permissions
     values = {
         "schedules": [
             (schedule, find_first_due(schedule, now))
             for schedule in page_schedules(session, deployment.no, Paging(MAX_SCHEDULES))
         ],
-        "kept": reports,
+        "kept": kept_reports,
         "deliveries_of": lambda report: say_deliveries(
             report, notifications.get(report.id, ()), channel_names, with_reasons=may_see_reasons
         ),
@@ -189,7 +187,10 @@ def show_reports_page(
 def list_channels(
     session: Session, principal: Principal, deployment_no: int, channels: Sequence[Channel]
 ) -> list[Channel]:
-    """E-mail first. A person bound to a deployment sees only those that its rules name already."""
+    """Lists channels for reports, e-mail first.
+
+    A person bound to a deployment sees only those that its rules name already.
+    """
     if Permission.MANAGE not in principal.role.permissions:
         return []
     if principal.deployment_no is not None:
@@ -205,9 +206,10 @@ def say_deliveries(
     *,
     with_reasons: bool,
 ) -> Iterator[str]:
-    by_channel = {notification.channel_id: notification for notification in notifications}
-    for channel_id in dict.fromkeys((*report.wanted.channels, *by_channel)):
-        notification = by_channel.get(channel_id)
+    """Says for each channel of a kept report whether it was sent there."""
+    notification_of_channel = {notification.channel_id: notification for notification in notifications}
+    for channel_id in dict.fromkeys((*report.wanted.channels, *notification_of_channel)):
+        notification = notification_of_channel.get(channel_id)
         state = "waiting to be sent"
         if notification is None and report.finished_at is not None:
             state = "no longer known whether it was sent"
@@ -220,6 +222,7 @@ def say_deliveries(
 
 
 def list_last_periods(time_range: RangeChoice, now: datetime) -> Iterator[tuple[str, str]]:
+    """Yields the last whole week, month and quarter, with the query of each."""
     zone = time_range.zone
     for kind in (CalendarPeriod.WEEK, CalendarPeriod.MONTH, CalendarPeriod.QUARTER):
         present = find_period(kind, now.astimezone(zone).date(), zone)
@@ -244,6 +247,7 @@ def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor
 
 
 def list_body_members(choices: Mapping[str, str | list[str]]) -> dict[str, object]:
+    """Members of a body that orders a report with the choices of an address."""
     names = {"attribute": "attributes", "control": "controls"}
     body: dict[str, object] = {names.get(name, name): value for name, value in choices.items()}
     if "categories" in choices:

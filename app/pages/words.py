@@ -1,6 +1,6 @@
-"""Words for figures, moments and states, and texts of one measurement. An absent value reads as a dash.
+"""Texts of figures, moments and states on pages. An absent value reads as a dash.
 
-The first functions are filters of templates, whose names are in `FILTERS`.
+The names of filters of templates are in `FILTERS`.
 """
 
 import json
@@ -40,13 +40,61 @@ _DATA_SETS = {
     "mitigated": "before and after mitigation",
     "mitigated_labelled": "labelled, before and after mitigation",
 }
+
 # Not within a longer word: ids have digits next to hyphens, too.
 _NUMBER_RANGE = re.compile(r"(?<![\w-])\d{1,6}(?:\.\d{1,6})?(?:[–-]\d{1,6}(?:\.\d{1,6})?)+(?![\w-])")
+
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
+# Texts of people, values of forms and attributes that programs read stay; a day may be an element of its own.
+_MOMENT = re.compile(
+    r"<(code|pre|textarea|option|svg|bdi)\b(?! class=\"whole\")[^>]*>.*?</\1>"
+    r'|\b(?:value|href|datetime|data-[a-z-]+)="[^"]*"'
+    r"|(?P<day>\d{4}-\d\d-\d\d)(?:</bdi>)? (?P<time>\d\d:\d\d(?::\d\d)?)\b"
+    r"(?: (?P<until>to|–|and) (?P<end>\d\d:\d\d)\b)?"
+    r"(?! UTC[+-])(?: UTC)?",
+    re.DOTALL,
+)
 
-def write_figure(value: float | None, digits: int = 2) -> str:
-    return ABSENT if value is None else write_minus(f"{value:.{digits}f}")
+_MIN_DIGITS, _MIN_SHARE_DIGITS = 2, 1
+"""Decimals of a figure, and of one in per cent."""
+
+_ONE_DECIMAL_FROM = 1000
+"""Figures from here on have one decimal."""
+
+_PERCENT_SIGN = "\u00a0%"
+
+_POINTS_UNIT = "\u00a0points"
+"""Units after a space at which no line ends."""
+
+_CHANGES_OF_SHARES = frozenset(change for *_, change in QUALITY)
+"""Metrics in percentage points."""
+
+_CHANGED_SHARES = frozenset(share for *shares, _ in QUALITY for share in shares)
+"""Metrics in per cent, before and after mitigation."""
+
+
+@frozen
+class Number:
+    """Value with its 95 % interval; without one `text` is a dash and `reason` says why."""
+
+    text: str
+    interval: str
+    reason: str | None
+
+
+@frozen
+class RoundedChange:
+    """Share before and after mitigation, and its change, which are all shown with `digits`."""
+
+    before: Measurement
+    after: Measurement | None
+    change: Measurement | None
+    digits: int
+
+
+def write_figure(value: float | None) -> str:
+    return ABSENT if value is None else write_minus(f"{value:.2f}")
 
 
 def write_count(value: float | None) -> str:
@@ -57,7 +105,7 @@ def write_count(value: float | None) -> str:
 
 
 def write_interval(ends: tuple[float | None, float | None]) -> str:
-    """`0.55 to 0.73`; an end that is not bounded is named so."""
+    """Writes `0.55 to 0.73`; an interval without a bound is `0.55 and more` or `up to 0.73`."""
     return join_ends(*(None if end is None else write_figure(end) for end in ends))
 
 
@@ -77,23 +125,12 @@ def write_time(at: datetime | None) -> str:
     return ABSENT if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-# Texts of people, values of forms and attributes that programs read stay; a day may be an element of its own.
-_MOMENT = re.compile(
-    r"<(code|pre|textarea|option|svg|bdi)\b(?! class=\"whole\")[^>]*>.*?</\1>"
-    r'|\b(?:value|href|datetime|data-[a-z-]+)="[^"]*"'
-    r"|(?P<day>\d{4}-\d\d-\d\d)(?:</bdi>)? (?P<time>\d\d:\d\d(?::\d\d)?)\b"
-    r"(?: (?P<until>to|–|and) (?P<end>\d\d:\d\d)\b)?"
-    r"(?! UTC[+-])(?: UTC)?",
-    re.DOTALL,
-)
-
-
 def put_in_zone(page: str, zone: ZoneInfo) -> str:
-    """Writes moments as `2026-11-22 10:00 UTC+01:00`."""
+    """Rewrites the moments of a page as `2026-11-22 10:00 UTC+01:00`."""
     if zone.key == "UTC":
         return page
 
-    def write(match: re.Match[str]) -> str:
+    def write_moment(match: re.Match[str]) -> str:
         if match["day"] is None:
             return match[0]
         try:
@@ -113,10 +150,11 @@ def put_in_zone(page: str, zone: ZoneInfo) -> str:
         clock = moments[0].strftime("%H:%M:%S"[: len(match["time"])])
         return f"{moments[0]:%Y-%m-%d}{closing} {clock}{end} UTC{offset[:3]}:{offset[3:5]}"
 
-    return _MOMENT.sub(write, page)
+    return _MOMENT.sub(write_moment, page)
 
 
 def write_time_of_text(at: object) -> str:
+    """Writes a time in ISO 8601 as `write_time` does; another text stays."""
     try:
         return write_time(datetime.fromisoformat(str(at)))
     except ValueError:
@@ -124,7 +162,7 @@ def write_time_of_text(at: object) -> str:
 
 
 def write_plain_json(value: object) -> str:
-    """JSON for people: letters of all scripts as they are; an absent value is `nothing`."""
+    """Writes JSON for people: letters of all scripts as they are; an absent value is `nothing`."""
     return "nothing" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -150,12 +188,12 @@ def name_verdict(verdict: str | None) -> str:
 
 
 def name_data_set(name: str | None) -> str:
-    """Data of a figure: `payload` reads `as logged (payload)`."""
+    """Names the data of a figure: `openscale` reads `records and copies, as OpenScale counts`."""
     return ABSENT if name is None else _DATA_SETS.get(name, name.replace("_", " "))
 
 
 def spell_name(name: str | None) -> str:
-    """`disparate_impact` reads `disparate impact`."""
+    """Writes `disparate impact` for `disparate_impact`."""
     return ABSENT if name is None else name.replace("_", " ")
 
 
@@ -166,7 +204,7 @@ def keep_unbroken(text: str) -> Markup:
 
 
 def decode_query(query: object) -> str:
-    """`since: 2025-11-26T06:20:00+00:00, preset: ll144`."""
+    """Writes the query of an address for people: `since: 2025-11-26T06:20:00+00:00, preset: ll144`."""
     members = parse_qsl(str(query), keep_blank_values=True)
     return ", ".join(f"{name}: {value}" for name, value in members) or str(query)
 
@@ -176,30 +214,8 @@ def write_whole_number(number: float | None) -> str:
 
 
 def write_percent(rate: float | None) -> str:
-    """`37 %`; below 10 % with one decimal."""
+    """Writes `37 %`; below 10 % with one decimal."""
     return ABSENT if rate is None else f"{say_percent(rate)} %"
-
-
-_MIN_DIGITS, _MIN_SHARE_DIGITS = 2, 1
-_ONE_DECIMAL_FROM = 1000
-_PERCENT_SIGN = "\u00a0%"
-"""No line ends at this space."""
-
-_POINTS_UNIT = "\u00a0points"
-_CHANGES_OF_SHARES = frozenset(change for *_, change in QUALITY)
-"""Metrics in percentage points."""
-
-_CHANGED_SHARES = frozenset(share for *shares, _ in QUALITY for share in shares)
-"""Metrics in per cent, before and after mitigation."""
-
-
-@frozen
-class Number:
-    """Value with its 95 % interval; without one `text` is a dash and `reason` says why."""
-
-    text: str
-    interval: str
-    reason: str | None
 
 
 def format_measurement(measurement: Measurement, min_digits: int = _MIN_SHARE_DIGITS) -> Number:
@@ -253,16 +269,6 @@ def _write_digits(value: float, digits: int) -> str:
         return write_minus(f"{value:,.1f}")
     # A value that rounds to zero is not zero; and there is no negative zero for people.
     return write_minus(f"{value:.2g}" if value and not round(value, digits) else f"{value + 0.0:.{digits}f}")
-
-
-@frozen
-class RoundedChange:
-    """Share before and after, and its change, rounded alike to `digits`."""
-
-    before: Measurement
-    after: Measurement | None
-    change: Measurement | None
-    digits: int
 
 
 def round_change(change: Change) -> RoundedChange:

@@ -1,4 +1,4 @@
-"""Activity page, and the audit page for admins."""
+"""Page of activities, and the page of the audit for admins."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -13,7 +13,7 @@ from ...access.audit import activity_queries as activities
 from ...access.audit import event_queries as audit_events
 from ...access.audit.activity_queries import ActivityFilter
 from ...access.audit.event_queries import AuditEvent, AuditFilter
-from ...access.gate.caller import Admin, NowIn, Reader, SessionIn
+from ...access.gate.caller import Admin, Reader, SessionIn
 from ...database.tables import ActivityRow
 from ...domain.paging import Paging
 from ...web.route_declarations import NumberCursor, cut
@@ -30,6 +30,8 @@ Text = Annotated[str, Field(max_length=300, pattern=r"^[^\x00]*$")]
 
 
 class ChosenEvents(BaseModel):
+    """Filter that the address names; an empty member allows all."""
+
     deployment: Text = ""
     actor: Text = ""
     action: Text = ""
@@ -46,11 +48,10 @@ def show_activity_page(
     request: Request,
     principal: Reader,
     session: SessionIn,
-    now: NowIn,
     before_no: NumberCursor,
     chosen: Annotated[ChosenActivities, Depends()],
 ) -> Response:
-    """Newest first; a person bound to one deployment sees its alone."""
+    """Shows activities, the newest first. A person bound to one deployment sees those of it alone."""
     query = ActivityFilter(
         deployment_no=principal.deployment_no,
         deployment_id=chosen.deployment or None,
@@ -59,20 +60,20 @@ def show_activity_page(
         without_action=None if chosen.checks or chosen.action else CHECK_REQUESTED,
     )
     events = activities.page_activities(session, query, Paging(SHOWN_EVENTS + 1, before_no))
-    return show_page(request, "activity.html", {"now": now, **list_events(session, events, chosen)})
+    return show_page(request, "activity.html", list_events(session, events, chosen))
 
 
 def list_events(
     session: Session, events: Sequence[ActivityRow | AuditEvent], chosen: ChosenEvents
 ) -> dict[str, object]:
     shown, cursor = cut(events, Paging(SHOWN_EVENTS + 1))
-    filled = chosen.model_dump()
-    older = f"?{urlencode({**filled, 'cursor': cursor})}" if cursor else None
+    filters = chosen.model_dump()
+    older = f"?{urlencode({**filters, 'cursor': cursor})}" if cursor else None
     return {
         "events": shown,
         "names": name_actors(session, (event.actor for event in shown)),
         "older": older,
-        **filled,
+        **filters,
     }
 
 
@@ -81,7 +82,6 @@ def show_audit_page(
     request: Request,
     _admin: Admin,
     session: SessionIn,
-    now: NowIn,
     before_no: NumberCursor,
     chosen: Annotated[ChosenEvents, Depends()],
 ) -> Response:
@@ -93,5 +93,5 @@ def show_audit_page(
     return show_page(
         request,
         "audit.html",
-        {"now": now, "unsealed": unsealed, "oldest": oldest, **list_events(session, events, chosen)},
+        {"unsealed": unsealed, "oldest": oldest, **list_events(session, events, chosen)},
     )

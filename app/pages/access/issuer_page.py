@@ -17,14 +17,14 @@ from .login_page import choose_own_path, redirect_logged_in, refuse_log_in
 
 router = APIRouter(include_in_schema=False)
 
-_Sent = Annotated[str, Query(max_length=4096)]
+_IssuerParameter = Annotated[str, Query(max_length=4096)]
 
 
 @router.get(OIDC_LOG_IN)
 async def begin_log_in(
     request: Request, services: ServicesIn, now: NowIn, next_path: Annotated[str, Query(alias="next")] = "/"
 ) -> Response:
-    """Leads to the issuer, with the log-in sealed in a cookie of this browser."""
+    """Sends the browser to the issuer, with the log-in sealed in a cookie."""
     if services.oidc is None:
         raise NotFound("page", OIDC_LOG_IN)
     try:
@@ -69,25 +69,29 @@ async def end_log_in(
     services: ServicesIn,
     now: NowIn,
     *,
-    code: _Sent = "",
-    state: _Sent = "",
-    error: _Sent = "",
-    iss: _Sent = "",
-    error_description: _Sent = "",  # noqa: ARG001 - anybody can write it into the address, so it is not shown
-    error_uri: _Sent = "",  # noqa: ARG001 - likewise
-    session_state: _Sent = "",  # noqa: ARG001 - sent by Keycloak and Entra ID
-    scope: _Sent = "",  # noqa: ARG001 - sent by Google
-    authuser: _Sent = "",  # noqa: ARG001 - likewise
-    hd: _Sent = "",  # noqa: ARG001 - likewise
-    prompt: _Sent = "",  # noqa: ARG001 - likewise
+    code: _IssuerParameter = "",
+    state: _IssuerParameter = "",
+    error: _IssuerParameter = "",
+    iss: _IssuerParameter = "",
+    error_description: _IssuerParameter = "",  # noqa: ARG001 - anybody can write it into the address, so it is not shown
+    error_uri: _IssuerParameter = "",  # noqa: ARG001 - likewise
+    session_state: _IssuerParameter = "",  # noqa: ARG001 - sent by Keycloak and Entra ID
+    scope: _IssuerParameter = "",  # noqa: ARG001 - sent by Google
+    authuser: _IssuerParameter = "",  # noqa: ARG001 - likewise
+    hd: _IssuerParameter = "",  # noqa: ARG001 - likewise
+    prompt: _IssuerParameter = "",  # noqa: ARG001 - likewise
 ) -> Response:
     if services.oidc is None:
         raise NotFound("page", CALLBACK)
     address: str = request.state.client_address
-    sent = CallbackIn(code=code, state=state, error=error, issuer=iss)
+    callback = CallbackIn(code=code, state=state, error=error, issuer=iss)
     try:
         token, path = await services.oidc.end(
-            sent, read_pending_log_in(request.scope), now=now, address=address, client=name_client(address)
+            callback,
+            read_pending_log_in(request.scope),
+            now=now,
+            address=address,
+            client=name_client(address),
         )
     except EvenhandError as refused:
         response = refuse_log_in(request, services, "/", refused)

@@ -36,13 +36,12 @@ def show_log_in_page(
 
 
 def list_log_in_values(services: Services, next_path: str) -> dict[str, Any]:
-    has_issuer = services.oidc is not None
     return {
         "next": choose_own_path(next_path),
         "name": "",
         "problem": None,
         "ended": False,
-        "has_issuer": has_issuer,
+        "has_issuer": services.oidc is not None,
     }
 
 
@@ -81,13 +80,12 @@ def refuse_log_in(
 
 def redirect_logged_in(request: Request, token: str, path: str, *, seconds: int) -> Response:
     response = RedirectResponse(path, status_code=HTTPStatus.SEE_OTHER)
-    secure = is_over_https(request.scope)
     response.set_cookie(
         name_session_cookie(request.scope),
         token,
         max_age=seconds,
         httponly=True,
-        secure=secure,
+        secure=is_over_https(request.scope),
         samesite="lax",
     )
     return response
@@ -97,8 +95,9 @@ def redirect_logged_in(request: Request, token: str, path: str, *, seconds: int)
 async def log_out(
     request: Request, services: ServicesIn, *, everywhere: Annotated[bool, Form()] = False
 ) -> Response:
-    """Ends the session, or all of the person or key. One begun at the issuer gets the address that ends
-    the log-in there.
+    """Ends the session, or all of the person or key.
+
+    Where it was begun at the issuer, the page shows the address that ends the log-in there.
     """
     token = read_session_token(request.scope)
     issuer = None
@@ -135,10 +134,10 @@ def _log_in_with_key(services: Services, key: str, *, address: str) -> str:
         raise
 
 
-def choose_own_path(sent: str) -> str:
-    """Chooses the path of this service to continue at, never another host."""
-    is_own = sent.startswith("/") and not sent.startswith("//") and "\\" not in sent and sent.isprintable()
-    return sent if is_own and len(sent) <= _MAX_PATH_CHARACTERS else "/"
+def choose_own_path(path: str) -> str:
+    """Returns the path to continue at if it is one of this service, never of another host; else `/`."""
+    is_own = path.startswith("/") and not path.startswith("//") and "\\" not in path and path.isprintable()
+    return path if is_own and len(path) <= _MAX_PATH_CHARACTERS else "/"
 
 
 def _read_address(request: Request) -> str:

@@ -1,9 +1,9 @@
-"""Settings page. Who is not an admin sees their own account."""
+"""Page of settings: users and keys for admins, and everybody's own account."""
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from ...access.gate.caller import NowIn, Reader, SessionIn
+from ...access.gate.caller import Reader, SessionIn
 from ...access.keys.queries import DEFAULT_OVERLAP_HOURS, page_keys, read_key_use
 from ...access.principals import Permission, Role
 from ...access.users import user_rules as users
@@ -13,8 +13,7 @@ from ..render import show_page
 router = APIRouter(include_in_schema=False)
 
 MAX_SHOWN = 500
-"""Max users and keys each."""
-
+"""Users that are shown, and keys."""
 
 ACTIONS = {
     Permission.LOG: "log records and labels",
@@ -28,7 +27,7 @@ ACTIONS = {
 
 
 @router.get("/settings")
-def show_settings_page(request: Request, principal: Reader, session: SessionIn, now: NowIn) -> Response:
+def show_settings_page(request: Request, principal: Reader, session: SessionIn) -> Response:
     is_admin = Permission.ADMIN in principal.role.permissions
     values = {
         "is_admin": is_admin,
@@ -39,6 +38,5 @@ def show_settings_page(request: Request, principal: Reader, session: SessionIn, 
         "roles_of_people": [role.value for role in Role if role in users.USER_ROLES],
         "roles": [role.value for role in Role],
         "usual_overlap_hours": DEFAULT_OVERLAP_HOURS,
-        "now": now,
     }
     return show_page(request, "settings.html", values)

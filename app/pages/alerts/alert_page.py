@@ -1,7 +1,6 @@
 """Page of one alert: its figures in text and over time, and the records it is about."""
 
 import uuid
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
@@ -11,7 +10,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ...access.gate.caller import SHOWS_RECORDS, NowIn, Reader, SessionIn
-from ...alerts.gravity import rank_alert, read_number
+from ...alerts.gravity import read_number
 from ...alerts.queries import get_alert, page_comments
 from ...base.errors import Conflict, InvalidInput, NotFound
 from ...base.values import frozen_by_name
@@ -19,7 +18,7 @@ from ...charts.timeline import read_timeline
 from ...checks.days.day_queries import FigureSelection
 from ...checks.views.headlines import DATA_NAMES
 from ...deployments.monitor.queries import find_monitor
-from ...domain.alert import Alert, AlertFigure, AlertState, ClosingReason, RuleKind
+from ...domain.alert import Alert, AlertFigure, ClosingReason, RuleKind
 from ...domain.check import DataSet, FigureKey, Span
 from ...domain.groups import GroupWords
 from ...domain.monitor import POOLED_GROUP
@@ -37,7 +36,7 @@ from ...sources.stored.record_queries import RecordCount
 from ...statistics.sentences.figure_sentences import choose_joint, count_digits, write_minus
 from ..deployment.over_time import TimelineChart, build_group_chart, select_group
 from ..range_bar import RangeIn
-from ..record import words as record_words
+from ..record import record_texts
 from ..record.filter_form import write_query
 from ..render import name_actors, offer_assignees, require_id, show_page
 
@@ -46,6 +45,7 @@ router = APIRouter(include_in_schema=False)
 MAX_COMMENTS = 200
 
 _MIN_DIGITS = 2
+"""Decimals of a figure of an alert, at least."""
 
 CHART_MARGIN = timedelta(hours=48)
 """Time before and after the start of a figure that its chart shows."""
@@ -54,6 +54,7 @@ MAX_RECORDS = 5
 """Affected records that are shown, the newest."""
 
 MAX_COUNTED_RECORDS = 10_000
+"""Affected records that are counted; of more, the page says that there are at least so many."""
 
 REASONS = {
     ClosingReason.FIXED: "the cause is fixed",
@@ -61,6 +62,20 @@ REASONS = {
     ClosingReason.DATA_ERROR: "records or labels were wrong",
     ClosingReason.OTHER: "another reason",
 }
+
+
+@frozen_by_name
+class FigureTexts:
+    data: str
+    value: str
+    interval: str
+    records: str
+
+
+@frozen_by_name
+class AffectedRecords:
+    records: RecordListPage
+    count: RecordCount
 
 
 def say_affected(listed: int, count: RecordCount, query: RecordListQuery) -> str:
@@ -106,7 +121,7 @@ def show_alert_page(
         "records_query": "" if query is None else urlencode(write_query(query)),
         "has_evidence": alert.find(RuleKind.EVIDENCE) is not None,
         "is_counterfactual": worst.data is DataSet.COUNTERFACTUAL,
-        "record_words": record_words,
+        "record_words": record_texts,
         "comments": comments[:MAX_COMMENTS],
         "has_more_comments": len(comments) > MAX_COMMENTS,
         # Made here, so that a form that is sent twice stores one comment.
@@ -124,44 +139,8 @@ def show_alert_page(
                 *(comment.author for comment in comments),
             ],
         ),
-        "now": now,
     }
     return show_page(request, "alert.html", values)
-
-
-@frozen_by_name
-class FigureTexts:
-    data: str
-    value: str
-    interval: str
-    records: str
-
-
-@frozen_by_name
-class AlertsOfDeployment:
-    """Alerts, the gravest first, of equals the newest."""
-
-    deployment_id: str
-    deployment_name: str
-    alerts: tuple[Alert, ...]
-
-    @property
-    def has_unresolved(self) -> bool:
-        return any(alert.state is not AlertState.RESOLVED for alert in self.alerts)
-
-
-def group_alerts(listed: Sequence[Alert]) -> list[AlertsOfDeployment]:
-    by_deployment: dict[int, list[Alert]] = {}
-    for alert in sorted(listed, key=rank_alert):
-        by_deployment.setdefault(alert.deployment_no, []).append(alert)
-    return [
-        AlertsOfDeployment(
-            deployment_id=alerts[0].deployment_id,
-            deployment_name=alerts[0].deployment_name,
-            alerts=tuple(alerts),
-        )
-        for alerts in by_deployment.values()
-    ]
 
 
 def format_figure(figure: AlertFigure) -> FigureTexts:
@@ -193,7 +172,7 @@ def format_figure(figure: AlertFigure) -> FigureTexts:
 
 
 def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) -> TimelineChart | None:
-    """None if the figure is of no single group, or has no value there."""
+    """Draws the figure around its start; None if it is of no single group, or has no value there."""
     figure = alert.worst
     if figure.data is None or figure.metric is None or figure.group is None:
         return None
@@ -214,7 +193,7 @@ def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) ->
 
 
 def find_affected_records(figure: AlertFigure) -> RecordListQuery | None:
-    """None if the figure is of no single group.
+    """Returns the query of the records that a figure is about; None if it is of no single group.
 
     A counterfactual figure is about records that another group would turn favourable, others about records
     with the unfavourable outcome.
@@ -238,20 +217,14 @@ def find_affected_records(figure: AlertFigure) -> RecordListQuery | None:
     )
 
 
-@frozen_by_name
-class AffectedRecords:
-    records: RecordListPage
-    count: RecordCount
-
-
 def read_affected(session: Session, alert: Alert, query: RecordListQuery | None) -> AffectedRecords | None:
-    """None without a query, or if the monitor no longer has the group."""
+    """Reads the records of a query; None without one, or if the monitor no longer has the group."""
+    if query is None:
+        return None
     try:
-        if query is None:
-            return None
-        count = count_matching_records(session, alert.deployment_no, query, limit=MAX_COUNTED_RECORDS)
         return AffectedRecords(
-            records=list_matching_records(session, alert.deployment_no, query), count=count
+            records=list_matching_records(session, alert.deployment_no, query),
+            count=count_matching_records(session, alert.deployment_no, query, limit=MAX_COUNTED_RECORDS),
         )
     except (InvalidInput, Conflict, NotFound):
         return None

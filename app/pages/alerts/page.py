@@ -1,6 +1,7 @@
 """Lists of alerts, rules and channels."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -15,11 +16,13 @@ from ...alerts import queries as alert_queries
 from ...alerts.channels import notification_queries
 from ...alerts.channels.channel import ChannelKind, page_channels
 from ...alerts.channels.notification_queries import UnsentAlerts, page_notifications
+from ...alerts.gravity import rank_alert
 from ...alerts.queries import AlertFilter
 from ...alerts.rules.rule_queries import page_rules
+from ...base.values import frozen_by_name
 from ...charts.time_ranges import RangePreset
 from ...deployments.deployment_in_address import Watched
-from ...domain.alert import AlertState, RuleKind
+from ...domain.alert import Alert, AlertState, RuleKind
 from ...domain.check import DataSet
 from ...domain.monitor import list_comparisons
 from ...domain.paging import Paging
@@ -28,15 +31,17 @@ from ...statistics.e_values.state_words import SINGLE_CHECKS_ALARM
 from ...web.route_declarations import NumberCursor, cut
 from ..range_bar import RangeIn, build_bar, find_chosen_span
 from ..render import name_actors, offer_assignees, show_page
-from .alert_page import REASONS, format_figure, group_alerts
+from .alert_page import REASONS, format_figure
 
 router = APIRouter(include_in_schema=False)
 
 MAX_ALERTS = 50
+"""Alerts of a page of a list, and rules."""
 
 MAX_CHANNELS = 200
+
 MAX_DELIVERIES = 20
-"""Of each channel, the newest."""
+"""Notifications of each channel that are shown, the newest."""
 
 STATES = {
     "": "all",
@@ -52,12 +57,24 @@ class ChosenAlerts(BaseModel):
     cursor: str | None = Field(default=None, max_length=100)
 
 
+@frozen_by_name
+class AlertsOfDeployment:
+    """Alerts of a page, the gravest first, of equals the newest."""
+
+    deployment_id: str
+    deployment_name: str
+    alerts: tuple[Alert, ...]
+
+    @property
+    def has_unresolved(self) -> bool:
+        return any(alert.state is not AlertState.RESOLVED for alert in self.alerts)
+
+
 @router.get("/alerts")
 def show_alerts_page(
     request: Request,
     principal: Reader,
     session: SessionIn,
-    now: NowIn,
     before_no: NumberCursor,
     chosen: Annotated[ChosenAlerts, Query()],
 ) -> Response:
@@ -68,13 +85,12 @@ def show_alerts_page(
         "listed": _list_alerts(session, principal, query, chosen, before_no),
         "chosen": chosen,
         "states": STATES,
-        "now": now,
     }
     return show_page(request, "alerts.html", values)
 
 
 @router.get("/alerts/channels")
-def show_channels_page(request: Request, principal: Reader, session: SessionIn, now: NowIn) -> Response:
+def show_channels_page(request: Request, principal: Reader, session: SessionIn) -> Response:
     principal.require(Permission.MANAGE)
     channels = page_channels(session, Paging(MAX_CHANNELS))
     deliveries = {
@@ -90,7 +106,6 @@ def show_channels_page(request: Request, principal: Reader, session: SessionIn, 
         "not_sent": not_sent,
         "named": notification_queries.list_named_channels(session),
         "rules": notification_queries.list_rules_with_open_alerts(session),
-        "now": now,
     }
     return show_page(request, "channels.html", values)
 
@@ -133,9 +148,7 @@ def show_deployment_alerts_page(
         "listed": _list_alerts(session, principal, query, chosen, before_no),
         "rules": rules,
         "not_sent": unsent_by_rule,
-        "attributes": []
-        if monitor is None
-        else [comparison.label for comparison in list_comparisons(monitor)],
+        "attributes": [comparison.label for comparison in list_comparisons(monitor)] if monitor else [],
         "channels": channels,
         "metrics": {
             key: metric.title
@@ -147,7 +160,6 @@ def show_deployment_alerts_page(
         "about_evidence": next((rule.id for rule in rules if rule.content.kind is RuleKind.EVIDENCE), None),
         "chosen": chosen,
         "states": STATES,
-        "now": now,
     }
     return show_page(request, "deployment_alerts.html", values)
 
@@ -155,9 +167,7 @@ def show_deployment_alerts_page(
 def _list_alerts(
     session: Session, principal: Principal, filters: AlertFilter, chosen: ChosenAlerts, before_no: int
 ) -> dict[str, object]:
-    """Values of the list: alerts, the gravest of a page first, the query of older ones, and the people who
-    work on them or may.
-    """
+    """Reads the values of the list: alerts, the query of older ones, and who works on them or may."""
     paging = Paging(MAX_ALERTS + 1, before_no)
     newest, cursor = cut(alert_queries.page_alerts(session, filters, paging), paging)
     actors = [actor for alert in newest for actor in (alert.assignee, alert.acknowledged_by)]
@@ -174,3 +184,18 @@ def _list_alerts(
         "format_figure": format_figure,
         "reasons": REASONS,
     }
+
+
+def group_alerts(listed: Sequence[Alert]) -> list[AlertsOfDeployment]:
+    """Groups alerts by deployment, the one with the gravest alert first."""
+    by_deployment: dict[int, list[Alert]] = {}
+    for alert in sorted(listed, key=rank_alert):
+        by_deployment.setdefault(alert.deployment_no, []).append(alert)
+    return [
+        AlertsOfDeployment(
+            deployment_id=alerts[0].deployment_id,
+            deployment_name=alerts[0].deployment_name,
+            alerts=tuple(alerts),
+        )
+        for alerts in by_deployment.values()
+    ]

@@ -1,13 +1,12 @@
-"""Configure page. Its forms are filled from REST v1 and sent there by scripts."""
+"""Page Configure. Scripts send its forms to REST v1."""
 
-from datetime import datetime
 from typing import Any
 
 from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from ...access.gate.caller import SHOWS_RECORDS, NowIn, SessionIn
+from ...access.gate.caller import SHOWS_RECORDS, SessionIn
 from ...alerts.channels.channel import ChannelKind, page_channels
 from ...alerts.channels.notification_queries import list_named_channels
 from ...base.errors import NotFound
@@ -37,6 +36,8 @@ from .steps import ConfigurePart, StepName, find_next_step, find_step_after, lis
 
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
+PARTS_OF_PAGE = [part for part in ConfigurePart if part is not ConfigurePart.CHECK]
+
 MODES = {
     Mode.LIFT_ONLY: "lift only: a monitored record becomes favourable where it would be with a reference "
     "value; nothing is lowered",
@@ -60,13 +61,12 @@ BREAKERS = {
 
 @router.get("/configure", dependencies=[SHOWS_RECORDS])
 def show_configure_page(
-    request: Request, watched: Watched, session: SessionIn, now: NowIn, step: StepName | None = None
+    request: Request, watched: Watched, session: SessionIn, step: StepName | None = None
 ) -> Response:
-    """The next or the chosen step; after the first check, the list of parts."""
-    values = _read_values(session, watched, now)
-    chosen_step = next(
-        (candidate for candidate in values["steps"] if candidate.name is step), None
-    ) or find_next_step(values["steps"])
+    """Shows the chosen or the next step; after the first check, the list of parts."""
+    values = _read_values(session, watched)
+    named_steps = (candidate for candidate in values["steps"] if candidate.name is step)
+    chosen_step = next(named_steps, None) or find_next_step(values["steps"])
     parts = () if chosen_step is None else chosen_step.parts
     return show_page(
         request,
@@ -82,26 +82,17 @@ def show_configure_page(
 
 
 @router.get("/configure/{part}", dependencies=[SHOWS_RECORDS])
-def show_configure_part_page(
-    request: Request, watched: Watched, session: SessionIn, now: NowIn, part: str
-) -> Response:
-    chosen = next(
-        (
-            candidate
-            for candidate in ConfigurePart
-            if candidate.value == part and candidate is not ConfigurePart.CHECK
-        ),
-        None,
-    )
+def show_configure_part_page(request: Request, watched: Watched, session: SessionIn, part: str) -> Response:
+    chosen = next((candidate for candidate in PARTS_OF_PAGE if candidate.value == part), None)
     if chosen is None:
         raise NotFound("part of Configure", part)
-    values = _read_values(session, watched, now)
+    values = _read_values(session, watched)
     return show_page(
         request, "configure.html", values | {"step": None, "part": chosen, "shown": [chosen.value]}
     )
 
 
-def _read_values(session: Session, watched: WatchedDeployment, now: datetime) -> dict[str, Any]:
+def _read_values(session: Session, watched: WatchedDeployment) -> dict[str, Any]:
     deployment = watched.deployment
     monitor = watched.monitor
     training = find_training_summary(session, deployment.no)
@@ -121,7 +112,7 @@ def _read_values(session: Session, watched: WatchedDeployment, now: datetime) ->
         if training is None or monitor is None
         else find_unclassified(training.labels, monitor.outcomes, min_records=MIN_SHOWN_RECORDS),
         "steps": list_steps(session, deployment, monitor, has_records=has_records),
-        "parts_of_page": [part for part in ConfigurePart if part is not ConfigurePart.CHECK],
+        "parts_of_page": PARTS_OF_PAGE,
         "newest": newest,
         "has_records": has_records,
         "busy": busy,
@@ -150,15 +141,14 @@ def _read_values(session: Session, watched: WatchedDeployment, now: datetime) ->
         "channels": page_channels(session, Paging(MAX_CHANNELS)),
         "kinds": list(ChannelKind),
         "named": list_named_channels(session, deployment.no),
-        "now": now,
     }
     return values | list_form_values()
 
 
 def _describe_certificates(deployment: Deployment) -> dict[str, CertificateFacts]:
     tls = deployment.endpoint.tls if deployment.endpoint else None
-    texts = {} if tls is None else {"authority": tls.authority, "shows": tls.certificate}
-    facts_by_title = {title: describe_certificates(text) for title, text in texts.items()}
+    certificates = {} if tls is None else {"authority": tls.authority, "shows": tls.certificate}
+    facts_by_title = {title: describe_certificates(pem) for title, pem in certificates.items()}
     return {title: facts for title, facts in facts_by_title.items() if facts is not None}
 
 

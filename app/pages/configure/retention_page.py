@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from ...access.gate.caller import AnyKey, NowIn, SessionIn
+from ...access.gate.caller import AnyKey, SessionIn
 from ...access.principals import Permission
 from ...deployments.deployment_in_address import ReadableDeployment
 from ...domain.paging import Paging
@@ -33,7 +33,6 @@ def show_retention_page(
     deployment: ReadableDeployment,
     session: SessionIn,
     principal: AnyKey,
-    now: NowIn,
     before_no: NumberCursor,
 ) -> Response:
     hold = find_hold(session, deployment.no)
@@ -49,6 +48,5 @@ def show_retention_page(
         "names": name_actors(session, actors),
         "presets": PRESET_WORDS,
         "may_release": Permission.ADMIN in principal.role.permissions,
-        "now": now,
     }
     return show_page(request, "retention.html", values)

@@ -1,4 +1,4 @@
-"""Registration, and the steps in which a new deployment is set up."""
+"""Page that registers a deployment, and the steps in which a new one is set up."""
 
 from enum import StrEnum
 from typing import Any, Self
@@ -20,6 +20,35 @@ from ...domain.monitor import Monitor
 from ...domain.paging import Paging
 from ...payloads.registry import PAIR_FORMAT, PayloadFormat
 from ..render import show_page
+
+router = APIRouter(include_in_schema=False)
+
+PROBLEM_TYPES = {
+    ProblemType.BINARY: "binary: one of two classes",
+    ProblemType.MULTICLASS: "multiclass: one of several classes",
+    ProblemType.REGRESSION: "regression: a number",
+}
+
+FIELD_TYPES = {
+    FieldType.STRING: "text",
+    FieldType.INTEGER: "whole number",
+    FieldType.NUMBER: "number",
+    FieldType.BOOLEAN: "true or false",
+}
+
+FORMATS = {payload_format: payload_format.codec.label for payload_format in PayloadFormat}
+
+LOGGED_FORMS = FORMATS | {PAIR_FORMAT: "the model's request and answer"}
+
+CREDENTIALS = {
+    CredentialsKind.BASIC: "user and password (basic)",
+    CredentialsKind.BEARER: "token (bearer)",
+    CredentialsKind.HEADER: "a header of your own",
+    CredentialsKind.OAUTH_CLIENT: "OAuth 2 client credentials",
+    CredentialsKind.IAM_KEY: "API key, exchanged for a token (IBM Cloud)",
+    CredentialsKind.CPD_KEY: "API key of a user, exchanged for a token (Cloud Pak for Data)",
+    CredentialsKind.MCSP_KEY: "API key, exchanged for a token (IBM MCSP)",
+}
 
 
 class ConfigurePart(StrEnum):
@@ -161,36 +190,6 @@ def find_next_step(steps: tuple[Step, ...]) -> Step | None:
 def find_step_after(steps: tuple[Step, ...], step: Step | None) -> Step:
     later = steps[steps.index(step) + 1 :] if step in steps else ()
     return next((candidate for candidate in later if not candidate.is_done), steps[-1])
-
-
-router = APIRouter(include_in_schema=False)
-
-PROBLEM_TYPES = {
-    ProblemType.BINARY: "binary: one of two classes",
-    ProblemType.MULTICLASS: "multiclass: one of several classes",
-    ProblemType.REGRESSION: "regression: a number",
-}
-
-FIELD_TYPES = {
-    FieldType.STRING: "text",
-    FieldType.INTEGER: "whole number",
-    FieldType.NUMBER: "number",
-    FieldType.BOOLEAN: "true or false",
-}
-
-FORMATS = {payload_format: payload_format.codec.label for payload_format in PayloadFormat}
-
-LOGGED_FORMS = FORMATS | {PAIR_FORMAT: "the model's request and answer"}
-
-CREDENTIALS = {
-    CredentialsKind.BASIC: "user and password (basic)",
-    CredentialsKind.BEARER: "token (bearer)",
-    CredentialsKind.HEADER: "a header of your own",
-    CredentialsKind.OAUTH_CLIENT: "OAuth 2 client credentials",
-    CredentialsKind.IAM_KEY: "API key, exchanged for a token (IBM Cloud)",
-    CredentialsKind.CPD_KEY: "API key of a user, exchanged for a token (Cloud Pak for Data)",
-    CredentialsKind.MCSP_KEY: "API key, exchanged for a token (IBM MCSP)",
-}
 
 
 @router.get("/register")

@@ -35,22 +35,35 @@ from .forest_rows import draw_drivers
 from .over_time import ChosenCharts, read_over_time
 
 MAX_SCANS = 20
-"""Whose groups are on the page, the newest."""
+"""Scans whose groups are on the page, the newest."""
 
 NO_MONITOR = "A scan needs a fairness monitor, which says what outcomes are favourable. There is none."
+
 NOTHING_COUNTED = (
     "A scan reads counted hours, and none has been counted for the present monitor and model revision yet. A "
     "worker counts each hour after its end."
 )
+
 COUNTING_STOPPED = (
     "A scan reads counted hours, and none could be counted for the present monitor and model "
     "revision: {problem}."
 )
+
 NO_SCAN = "No scan has been requested yet."
+
 NO_WORKER = (
     "No worker answers. A scan that waits begins when one is started, and one that was running is "
     "begun again."
 )
+
+router = APIRouter(include_in_schema=False)
+
+ROLLUPS = {
+    "": "each check",
+    Period.DAY.value: "by day",
+    Period.WEEK.value: "by week",
+    Period.MONTH.value: "by month",
+}
 
 
 @frozen_by_name
@@ -77,9 +90,9 @@ def read_subgroups(
         obstacle = NO_MONITOR
     elif evidence.era.counted_until is None:
         problem = evidence.era.problem
-        obstacle = (
-            NOTHING_COUNTED if problem is None else COUNTING_STOPPED.format(problem=problem.rstrip("."))
-        )
+        obstacle = NOTHING_COUNTED
+        if problem is not None:
+            obstacle = COUNTING_STOPPED.format(problem=problem.rstrip("."))
     person = None if monitor is None else monitor.evidence.person
     return {
         "scan": newest,
@@ -101,6 +114,7 @@ def read_subgroups(
 
 
 def _list_groups(scans: Sequence[SubgroupScan], monitor: Monitor) -> Iterator[_ScannedGroup]:
+    """Yields each group once, from the newest scan that found it."""
     listed_rules = set()
     for scan in scans:
         result = read_result(scan)
@@ -115,17 +129,6 @@ def _list_groups(scans: Sequence[SubgroupScan], monitor: Monitor) -> Iterator[_S
             name=choose_name(monitor, rule),
             problem=find_watching_problem(rule),
         )
-
-
-router = APIRouter(include_in_schema=False)
-
-
-ROLLUPS = {
-    "": "each check",
-    Period.DAY.value: "by day",
-    Period.WEEK.value: "by week",
-    Period.MONTH.value: "by month",
-}
 
 
 @router.get("/deployments/{deployment_id}/explore")
@@ -178,6 +181,5 @@ def show_explore_page(
         ),
         "bar": build_bar(request, choice, chosen_range.span, usual=chosen_range.usual, compares=True),
         "chosen": chosen,
-        "now": now,
     }
     return show_page(request, "explore.html", values)

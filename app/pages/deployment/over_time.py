@@ -55,15 +55,15 @@ MAX_OPEN_PANELS = 8
 """Panels that are open from the start."""
 
 GROUP_CHART_HEIGHT = 200
-"""In pixels, of the chart of one group."""
+"""Height in pixels of the chart of one group."""
 
 MIN_POOLED_TIME = timedelta(days=7)
-"""From this time on a step of the chart of one group is a day, measured from all its records."""
+"""From this length of time on a step of a group's chart is a day, measured from all its records."""
 
 NO_ONSETS: Mapping[FigureKey, datetime] = {}
 
 MAX_EVENTS = 100
-"""Of a chart, the newest."""
+"""Events that a chart lists, the newest."""
 
 
 @frozen
@@ -75,10 +75,10 @@ class TableLink:
 
 @frozen_by_name
 class PanelChart:
-    """Picture of a panel, its sentences, and its steps for the script.
+    """Picture of a panel, its sentences, and its `steps` for the script, as JSON.
 
-    `absent` says why there is no figure to draw; `form` is share, count or number; `since` is the place in
-    per cent from which on the figure is unfair.
+    `absent` says why there is no figure to draw; `form` is share, count or number. In per cent of the axis:
+    `alerts`, and `since`, from which on the figure is unfair.
     """
 
     panel: TimePanel
@@ -149,15 +149,15 @@ def read_over_time(
     alerts: Sequence[Alert],
     comparisons: Sequence[ComparisonState],
 ) -> dict[str, object]:
-    """Reads the values of the template.
+    """Reads the values of the template on all groups over time.
 
     `measured` are the figures of the newest check; the alerts include those opened in the span; `comparisons`
     say since when a figure is unfair.
     """
     deployment = watched.deployment
-    timeline = None
+    chart = None
     if chosen.metric in CATALOGUE:
-        stored = read_timeline(
+        timeline = read_timeline(
             session,
             deployment.no,
             span,
@@ -169,14 +169,14 @@ def read_over_time(
         since = {
             state.key: state.since for state in comparisons if state.state is State.UNFAIR and state.since
         }
-        timeline = build_chart(stored, deployment.id, choice.zone, since=since)
+        chart = build_chart(timeline, deployment.id, choice.zone, since=since)
     titles = {
         measurement.metric: CATALOGUE[measurement.metric].title
         for measurement in measured
         if measurement.attribute is not None and measurement.metric in CATALOGUE
     }
     return {
-        "over_time": timeline,
+        "over_time": chart,
         "charts": _list_tables(watched, chosen, measured, span),
         "shown_panels": MAX_OPEN_PANELS,
         "elsewhere": _list_other_data(measured, chosen),
@@ -186,6 +186,7 @@ def read_over_time(
 
 
 def _list_other_data(measured: Sequence[Measurement], chosen: ChosenCharts) -> list[tuple[str, str]]:
+    """Lists data that have the metric, with their addresses, where the chosen data have not."""
     data_sets = dict.fromkeys(
         measurement.data
         for measurement in measured
@@ -206,6 +207,7 @@ def draw_groups(
     zone: ZoneInfo,
     alerts: Sequence[Alert],
 ) -> list[TimelineChart | None]:
+    """Draws the chart of each row's group; None where it has no figure in the time."""
     timelines = {}
     charts = []
     keys = [row.leading.measurement.key for row in rows]
@@ -234,7 +236,7 @@ def draw_groups(
 
 
 def select_group(timeline: Timeline, key: FigureKey) -> Timeline | None:
-    """None where the timeline does not have it."""
+    """Returns a timeline of one figure alone; None where the timeline does not have it."""
     for panel in timeline.panels:
         if panel.key(timeline) == key:
             alerts = tuple(alert for alert in timeline.alerts if _is_about(alert, panel, timeline))
@@ -317,27 +319,6 @@ def _build_panel(
     since: Mapping[FigureKey, datetime],
 ) -> PanelChart:
     onset = since.get(panel.key(timeline))
-    # Numbers, which the script words where the pointer is: a thousand sentences would take longer to make
-    # than the page.
-    steps = []
-    for bar in picture.places:
-        step = bar.step
-        has_several = not step.is_single
-        steps.append(
-            (
-                bar.x,
-                int(step.start.timestamp()) if has_several else None,
-                int((step.end if has_several else step.at).timestamp()),
-                *[
-                    None if end is None else round(end, 5)
-                    for end in (step.lowest, step.highest, step.lower, step.upper)
-                ],
-                step.n,
-                step.carried,
-                [step.verdicts.get(verdict, 0) for verdict in GRAVEST],
-                step.check_no,
-            )
-        )
     match CATALOGUE[metric].measure:
         case RateFigure():
             form = "share"
@@ -354,12 +335,37 @@ def _build_panel(
         if timeline.earlier is not None and panel is not timeline.accuracy
         else "",
         form=form,
-        steps=msgspec.json.encode(steps).decode(),
+        steps=_encode_steps(picture),
         alerts=tuple(
             axis.percent(alert.opened_at) for alert in timeline.alerts if _is_about(alert, panel, timeline)
         ),
         since=None if onset is None or onset >= timeline.span.end else axis.percent(onset),
     )
+
+
+def _encode_steps(picture: PanelPicture) -> str:
+    # Numbers, which the script words where the pointer is: a thousand sentences would take longer to make
+    # than the page.
+    steps = []
+    for place in picture.places:
+        step = place.step
+        has_several = not step.is_single
+        steps.append(
+            (
+                place.x,
+                int(step.start.timestamp()) if has_several else None,
+                int((step.end if has_several else step.at).timestamp()),
+                *[
+                    None if end is None else round(end, 5)
+                    for end in (step.lowest, step.highest, step.lower, step.upper)
+                ],
+                step.n,
+                step.carried,
+                [step.verdicts.get(verdict, 0) for verdict in GRAVEST],
+                step.check_no,
+            )
+        )
+    return msgspec.json.encode(steps).decode()
 
 
 def _is_about(alert: Alert, panel: TimePanel, timeline: Timeline) -> bool:

@@ -53,6 +53,12 @@ CONFIGURED_CAUSES = frozenset(
 )
 """Causes whose next step is on Configure."""
 
+FLIPS = "flip_rate"
+"""Metric whose counts say which outcomes copies change."""
+
+MAX_REFERENCES = 3
+"""Reference values that a sentence names."""
+
 
 @router.get("/deployments/{deployment_id}")
 def show_fairness_page(
@@ -63,7 +69,7 @@ def show_fairness_page(
     choice: RangeIn,
     chosen: Annotated[ChosenCharts, Query()],
 ) -> Response:
-    """A test counts the statements: read each value once."""
+    """Shows the worst group and all others. A test counts the statements: read each value once."""
     deployment = watched.deployment
     monitor = watched.monitor
     status = look_at_deployment(session, deployment.no, now=now)
@@ -124,15 +130,8 @@ def show_fairness_page(
         "drawer_chart": None if opened_row is None else charts[-1],
         "bar": build_bar(request, choice, chosen_range.span, usual=chosen_range.usual),
         "chosen": chosen,
-        "now": now,
     }
     return show_page(request, "fairness.html", values)
-
-
-FLIPS = "flip_rate"
-
-MAX_REFERENCES = 3
-"""Reference values that a sentence names."""
 
 
 @frozen_by_name
@@ -152,10 +151,10 @@ def say_effect(
     subject: tuple[str, str],
     check_id: str,
 ) -> FlipTotal | None:
-    """Says what the model does to a group because of the attribute, by the copies of a check.
+    """Says what the model does to a group because of its attribute, by the copies of a check.
 
-    `subject` is an attribute and a group; of several attributes the sentence is about the one that changes
-    most. None where no copies are counted.
+    `subject` is an attribute and a group; of attributes together the sentence is about the one that changes
+    most outcomes. None where no copies are counted.
     """
     names = GroupWords.of(monitor)
     features = {column.name for column in deployment.schema.features}
@@ -199,6 +198,7 @@ def say_effect(
 def word_total(
     attribute: MonitoredAttribute, group: str, gained: int, records: int, names: GroupWords
 ) -> str:
+    """Says how many records of a group would have gained the favourable outcome as the reference."""
     name = names.names.favourable
     groups = names.subject(attribute.feature, group)
     change = _describe_change(attribute, names)

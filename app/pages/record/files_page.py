@@ -1,4 +1,4 @@
-"""Pages of a deployment whose records lie in files."""
+"""Page of a deployment whose records lie in files, and the tables that its files hold."""
 
 from fastapi import Request
 from sqlalchemy.orm import Session

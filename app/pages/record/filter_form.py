@@ -27,9 +27,10 @@ from ...web.route_declarations import Timestamp, in_utc, read_record_cursor
 CHECK_ID = r"^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?$"
 
 MAX_INTERSECTION_GROUPS = 200
-"""Of an intersection, in a list of choices."""
+"""Groups of an intersection that a list of choices offers; of one with more, none."""
 
 _CONTROL_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
+Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
 
 
 def _assume_utc(value: object) -> object:
@@ -39,7 +40,6 @@ def _assume_utc(value: object) -> object:
     return f"{value}Z" if isinstance(value, str) and _CONTROL_MOMENT.fullmatch(value) else value
 
 
-Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
 Moment = Annotated[Timestamp | None, BeforeValidator(_assume_utc)]
 
 
@@ -62,7 +62,8 @@ class ChosenRecords(BaseModel):
     cursor: Annotated[str, Field(max_length=2000)] = ""
 
     def read_query(self, *, limit: int) -> RecordListQuery:
-        attribute, group = self.attribute or None, self.group or None
+        attribute = self.attribute or None
+        group = self.group or None
         if self.among:
             attribute, group = _read_group_choice(self.among)
         return RecordListQuery(
@@ -87,6 +88,7 @@ class GroupChoices:
 
 
 def write_query(query: RecordListQuery) -> dict[str, str]:
+    """Members of the address of a list with this filter."""
     members = {
         "check": query.check_id,
         "since": _write_iso(query.since),
@@ -108,7 +110,7 @@ def encode_group_choice(attribute: str, group: str | None = None) -> str:
 def list_choices(
     session: Session, deployment_no: int, monitor: Monitor, query: RecordListQuery
 ) -> list[GroupChoices]:
-    """Groups but those by a rule, and the group that is chosen already.
+    """Lists the groups to choose from: those of attributes without a rule, and the chosen one.
 
     Where the reference is left out, every other value is a group: those that the newest check saw are
     offered.
@@ -143,6 +145,7 @@ def list_choices(
 
 
 def write_for_control(moment: datetime | None) -> str:
+    """Writes a time in UTC for a form's control, which has no offset."""
     return "" if moment is None else write_moment(moment).removesuffix("Z")
 
 

@@ -27,7 +27,7 @@ from ...web.route_declarations import encode_place
 from .. import check_words
 from ..range_bar import KEEPS_RANGE, RangeIn, build_bar, find_chosen_span
 from ..render import show_page
-from . import words as record_words
+from . import record_texts
 from .files_page import show_page_without_records
 from .filter_form import (
     CHECK_ID,
@@ -37,20 +37,24 @@ from .filter_form import (
     write_for_control,
     write_query,
 )
-from .words import list_favourable_probabilities, list_flip_totals
+from .record_texts import list_favourable_probabilities, list_flip_totals
 
 router = APIRouter(
     prefix="/deployments/{deployment_id}/transactions", include_in_schema=False, dependencies=[KEEPS_RANGE]
 )
 
 MAX_RECORDS = 50
+"""Records of a page, and corrections of a record."""
 
 SORTS = {RecordSort.NEWEST: "newest first", RecordSort.GAP: "largest score difference first"}
+CheckId = Annotated[str, Query(pattern=CHECK_ID)]
+RecordId = Annotated[str, Path(max_length=1000, pattern=r"^[^\x00]*$")]
+IdInQuery = Annotated[str, Query(alias="id", max_length=1000, pattern=r"^[^\x00]*$")]
 
 
 @frozen_by_name
 class ListedRecords:
-    """Facts on the length of a list. `is_all`: no other page has more.
+    """Facts on the length of a list. If it `is_all`, no other page has more.
 
     Under a filter (`is_narrowed`) the length is unknown, unless a check has counted the `fitting` records.
     """
@@ -82,16 +86,12 @@ _TEMPLATE_NAMES = {
     "ListedRecords": ListedRecords,
     "among_of": encode_group_choice,
     "local": write_for_control,
-    "words": record_words,
+    "words": record_texts,
     "span": check_words.write_span,
     "only_direct": ONLY_DIRECT,
     "sorts": SORTS,
     "shown": MAX_RECORDS,
 }
-
-CheckId = Annotated[str, Query(pattern=CHECK_ID)]
-RecordId = Annotated[str, Path(max_length=1000, pattern=r"^[^\x00]*$")]
-IdInQuery = Annotated[str, Query(alias="id", max_length=1000, pattern=r"^[^\x00]*$")]
 
 
 @router.get("", dependencies=[READS_RECORDS])
@@ -129,6 +129,10 @@ def show_transactions_page(
     is_by_gap = records_query.sort is RecordSort.GAP
     here = {} if records_query.after is None else {"cursor": encode_place(records_query.after)}
     counted, totals = list_flip_totals(session, deployment, monitor, check)
+    json_address = f"/v1/deployments/{deployment.id}/payload-records"
+    older = None
+    if records.next_place is not None:
+        older = f"?{urlencode(query | {'cursor': encode_place(records.next_place)})}"
     values = {
         "deployment": deployment,
         "counted": counted,
@@ -144,9 +148,7 @@ def show_transactions_page(
         "group_words": GroupWords.of(monitor),
         "choices": [] if monitor is None else list_choices(session, deployment.no, monitor, records_query),
         **_TEMPLATE_NAMES,
-        "older": None
-        if records.next_place is None
-        else "?" + urlencode(query | {"cursor": encode_place(records.next_place)}),
+        "older": older,
         "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
         "is_first": records_query.after is None,
         "is_filtered": bool(query.keys() - {"sort"}),
@@ -155,10 +157,8 @@ def show_transactions_page(
         if records_query.changed is None and not is_by_gap
         else MAX_SCANNED_WITH_COPIES,
         "by_gap": is_by_gap,
-        "as_csv": f"/v1/deployments/{deployment.id}/payload-records.csv"
-        + (f"?{urlencode(query)}" if query else ""),
-        "as_json": f"/v1/deployments/{deployment.id}/payload-records?"
-        + urlencode(query | here | {"limit": MAX_RECORDS}),
+        "as_csv": f"{json_address}.csv{f'?{urlencode(query)}' if query else ''}",
+        "as_json": f"{json_address}?{urlencode(query | here | {'limit': MAX_RECORDS})}",
     }
     return show_page(request, "transactions.html", values)
 
@@ -190,9 +190,7 @@ def show_record_page(
         "check": counted_check,
         "monitor": monitor,
         "group_words": GroupWords.of(monitor),
-        "words": record_words,
-        "span": check_words.write_span,
-        "only_direct": ONLY_DIRECT,
+        **_TEMPLATE_NAMES,
         "modes": check_words.MODES,
     }
     return show_page(request, "record.html", values)

@@ -17,15 +17,14 @@ from ...records.second_look.words import find_known_gap, pick_labels, write_reas
 from ...sources.stored.record_queries import read_record_labels
 from ..range_bar import KEEPS_RANGE
 from ..render import show_page
-from . import words as record_words
+from . import record_texts
 from .files_page import show_page_without_records
 from .filter_form import Text
-from .words import list_flip_totals
+from .record_texts import list_flip_totals
 
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
 MAX_FLAGS = 50
-
 MAX_COUNTED_FLAGS = 1000
 
 DIRECTIONS = {"lifted": "would be favourable", "lowered": "would be unfavourable"}
@@ -34,20 +33,17 @@ KINDS = {"changed": "the model was asked again", "likely": "the bias detector ex
 
 def say_flags(listed: int, total: int, *, is_all: bool) -> str:
     flags = "1 flag" if listed == 1 else f"{listed:,} flags"
-    total_words = f" of more than {MAX_COUNTED_FLAGS:,}" if total > MAX_COUNTED_FLAGS else f" of {total:,}"
+    share = f" of more than {MAX_COUNTED_FLAGS:,}" if total > MAX_COUNTED_FLAGS else f" of {total:,}"
     if is_all:
-        total_words = " in all"
+        share = " in all"
     return (
-        f"{flags}{total_words}, over all hours of this model revision; a record has one for each attribute "
-        "that "
+        f"{flags}{share}, over all hours of this model revision; a record has one for each attribute that "
         "it is flagged for."
     )
 
 
 class ChosenFlags(BaseModel):
-    """Filter that the address names (an empty member allows all), and the flag after which the page
-    begins.
-    """
+    """Filter that the address names, and the flag after which the page begins. An empty member allows all."""
 
     attribute: Text = ""
     direction: Literal["lifted", "lowered", ""] = ""
@@ -80,6 +76,11 @@ def show_second_look_page(
     next_place = listed[-1].place if listed and has_more else None
     check, totals = list_flip_totals(session, deployment, monitor, None)
     labels = read_record_labels(session, deployment.no, [flag.record_id for flag in listed])
+    attributes = []
+    if monitor is not None:
+        attributes = sorted(
+            {attribute.feature for attribute in monitor.attributes} | {chosen.attribute} - {""}
+        )
     values = {
         "deployment": deployment,
         "monitor": monitor,
@@ -87,11 +88,7 @@ def show_second_look_page(
         "flags": listed,
         "labels": {record_id: describe_outcome(label) for record_id, label in labels.items()},
         "choices": [(json.dumps(value), describe_outcome(value)) for value in pick_labels(monitor)],
-        "attributes": sorted(
-            {attribute.feature for attribute in monitor.attributes} | {chosen.attribute} - {""}
-        )
-        if monitor
-        else [],
+        "attributes": attributes,
         "chosen": chosen,
         "query": query,
         "say_flags": say_flags,
@@ -107,7 +104,7 @@ def show_second_look_page(
         "find_known_gap": find_known_gap,
         "why": write_reason,
         "encode": json.dumps,
-        "words": record_words,
+        "words": record_texts,
         "only_direct": ONLY_DIRECT,
     }
     return show_page(request, "second_look.html", values)

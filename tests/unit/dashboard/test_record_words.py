@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.pages.record.words import write_probability
+from app.pages.record.record_texts import write_probability
 
 
 @pytest.mark.parametrize(

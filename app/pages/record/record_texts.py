@@ -1,4 +1,4 @@
-"""Words of the pages of records: values, copies and mitigation of one record, and flips of a check."""
+"""Texts of the pages of records: values, copies and mitigation of one record, and flips of a check."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -53,17 +53,20 @@ MITIGATION_RESULTS = {
     "not_scored": "Its copies could not be scored, so the model's answer was kept.",
     "not_chosen": "The bias detector did not choose the record, so the model's answer was kept.",
 }
-_OUTCOME_CLAUSES = {
-    "favourable": ", which is favourable",
-    "unfavourable": ", which is unfavourable",
-    "unclassified": ", which is in neither outcome list",
-}
+MAX_SENTENCES = 5
+"""Sentences on flips, those on the most records."""
+
 _MAX_NAMED_VALUES = 3
-"""In a sentence; the table has all."""
+"""Values that a sentence names; the table has all."""
 
 _MIN_DECIMALS, _MAX_DECIMALS = 4, 17
+"""Decimals of a probability; 17 distinguish all numbers."""
+
 _MARK_NUMBERS = frozenset({0.0, 0.5, 1.0})
-_DOT_NAMES = frozenset({".", ".."})
+"""Numbers that a probability is shown as only if it is one of them."""
+
+_DOT_IDS = frozenset({".", ".."})
+"""Ids that browsers would take for steps in a path, however they are written."""
 
 
 @frozen
@@ -74,23 +77,23 @@ class ShownValue:
 
 
 def build_address(deployment_id: str, record_id: str, *, check_id: str | None = None) -> str:
-    # Browsers take these two for steps in a path, however they are written.
-    query = {"id": record_id} if record_id in _DOT_NAMES else {}
+    query = {"id": record_id} if record_id in _DOT_IDS else {}
     query |= {"check": check_id} if check_id else {}
-    name = "" if record_id in _DOT_NAMES else quote(record_id, safe="")
-    path = f"/deployments/{quote(deployment_id)}/transactions/{name}"
+    last_part = "" if record_id in _DOT_IDS else quote(record_id, safe="")
+    path = f"/deployments/{quote(deployment_id)}/transactions/{last_part}"
     return f"{path}?{urlencode(query)}" if query else path
 
 
 def build_json_address(deployment_id: str, record_id: str, *, check_id: str | None = None) -> str | None:
     """Builds the address of the JSON; None where a browser cannot ask for such an id."""
-    if record_id in _DOT_NAMES:
+    if record_id in _DOT_IDS:
         return None
     path = f"/v1/deployments/{quote(deployment_id)}/payload-records/{quote(record_id, safe='')}"
     return f"{path}?{urlencode({'check': check_id})}" if check_id else path
 
 
 def write_value(value: Any) -> str:  # noqa: ANN401 - as it was logged
+    """Writes a logged value; a missing or blank one is said so."""
     if value is None:
         return "missing"
     if isinstance(value, str):
@@ -109,7 +112,7 @@ def write_probability(value: Any) -> str:  # noqa: ANN401 - one number, a list o
     if value is None:
         return ABSENT
     numbers = value if isinstance(value, list) else [value]
-    # So many decimals that a number close to a mark is not shown there: 0.49999 is not 0.5.
+    # Enough decimals that a number close to a mark is not shown as the mark: 0.49999 is not 0.5.
     for decimals in range(_MIN_DECIMALS, _MAX_DECIMALS):
         texts = [f"{number:.{decimals}f}" for number in numbers]
         if all(
@@ -123,9 +126,9 @@ def write_probability(value: Any) -> str:  # noqa: ANN401 - one number, a list o
 def list_favourable_probabilities(
     summaries: Sequence[RecordSummary], monitor: Monitor | None
 ) -> list[float | None] | None:
-    """Reads them as a check would.
+    """Reads the probabilities of the favourable outcome as a check would.
 
-    None where they do not show of which class or outcome their probabilities are.
+    None where the records do not show of which class or outcome their probabilities are.
     """
     if monitor is None or not summaries:
         return None
@@ -175,7 +178,7 @@ def list_watched(summary: RecordSummary) -> dict[str, ShownValue]:
 
 
 def join_groups(monitor: Monitor, groups: Sequence[RecordGroup]) -> list[RecordGroup]:
-    """Joins the groups of each intersection: reference where all are, no group where one is in none."""
+    """Lists the group of each intersection: reference where all its groups are, none where one is missing."""
     group_of = {group.attribute: group for group in groups}
 
     joined_groups = []
@@ -208,16 +211,19 @@ def _find_answer(mitigated: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as it w
 
 
 def list_copies(details: RecordDetails, *, is_present: bool) -> list[Counterfactual]:
+    """Lists the copies that count in present figures, or the others, in the order of the watched attributes."""
     order = {group.attribute: position for position, group in enumerate(details.summary.groups)}
     copies = [copy for copy in details.counterfactuals if copy.in_present_figures is is_present]
     return sorted(copies, key=lambda copy: order.get(copy.attribute, len(order)))
 
 
 def is_donated(copy: Counterfactual, schema: RecordSchema) -> bool:
+    """True if the attribute is no feature, so that a copy has the features of another record."""
     return any(column.name == copy.attribute for column in schema.meta)
 
 
 def write_set_value(copy: Counterfactual) -> str:
+    """Writes the value that a copy has of its attribute; its group where the value is not known."""
     value = None if copy.values is None else copy.values.get(copy.attribute)
     return write_value(copy.group if value is None else value)
 
@@ -225,7 +231,7 @@ def write_set_value(copy: Counterfactual) -> str:
 def say_record(details: RecordDetails) -> list[str]:
     summary = details.summary
     mitigated = summary.record.mitigated or {}
-    outcome = "" if summary.outcome is None else _OUTCOME_CLAUSES[summary.outcome]
+    outcome = "" if summary.outcome is None else f", which is {OUTCOMES[summary.outcome]}"
     sentences = [
         f"The model said {write_answer(summary.record)}{outcome}.",
         *_describe_copies(list_copies(details, is_present=True), summary),
@@ -249,37 +255,37 @@ def _describe_copies(copies: Sequence[Counterfactual], summary: RecordSummary) -
         return sentences
 
     attributes = _join(_drop_repeats(copy.attribute for copy in copies), "or")
-    compared = sum(copy.change is not None for copy in copies)
-    if not compared:
+    comparable = sum(copy.change is not None for copy in copies)
+    if not comparable:
         return [f"With another {attributes} it gives an answer that is in neither outcome list."]
-    among = (
-        "" if compared == len(copies) else f" in the {compared} of {len(copies)} copies that can be compared"
-    )
-    return [f"With another {attributes} the outcome is the same{among}."]
+    share = ""
+    if comparable < len(copies):
+        share = f" in the {comparable} of {len(copies)} copies that can be compared"
+    return [f"With another {attributes} the outcome is the same{share}."]
 
 
 def _describe_change(attribute: str, copies: Sequence[Counterfactual], schema: RecordSchema) -> str | None:
-    changing = [copy for copy in copies if copy.change in CHANGE_WORDS]
-    if not changing:
+    changed_copies = [copy for copy in copies if copy.change in CHANGE_WORDS]
+    if not changed_copies:
         return None
-    answers = _join(_drop_repeats(write_answer(copy) for copy in changing), "or")
-    often = "" if len(copies) == 1 else f" ({len(changing)} of {len(copies)} copies)"
+    answers = _join(_drop_repeats(write_answer(copy) for copy in changed_copies), "or")
+    share = "" if len(copies) == 1 else f" ({len(changed_copies)} of {len(copies)} copies)"
 
-    set_values = _drop_repeats(write_set_value(copy) for copy in changing)
+    set_values = _drop_repeats(write_set_value(copy) for copy in changed_copies)
     remaining = len(set_values) - _MAX_NAMED_VALUES
     # "1 other value" would be no shorter than the value.
     values = _join(
         set_values if remaining <= 1 else [*set_values[:_MAX_NAMED_VALUES], f"{remaining} other values"], "or"
     )
-    if not is_donated(changing[0], schema):
-        return f"With {attribute} set to {values} and everything else the same it says {answers}{often}."
+    if not is_donated(changed_copies[0], schema):
+        return f"With {attribute} set to {values} and everything else the same it says {answers}{share}."
     features = (
-        _join(_drop_repeats(name for copy in changing for name in copy.values or ()), "and")
+        _join(_drop_repeats(name for copy in changed_copies for name in copy.values or ()), "and")
         or "its other features"
     )
     return (
         f"With {features} as records with {attribute} {values} have them, and everything else the same, "
-        f"it says {answers}{often}."
+        f"it says {answers}{share}."
     )
 
 
@@ -288,11 +294,7 @@ def _drop_repeats(texts: Iterable[str]) -> list[str]:
 
 
 def _join(texts: Sequence[str], last: str) -> str:
-    return " ".join([", ".join(texts[:-1]), last, texts[-1]]) if len(texts) > 1 else "".join(texts)
-
-
-MAX_SENTENCES = 5
-"""On flips; those on the most records."""
+    return f"{', '.join(texts[:-1])} {last} {texts[-1]}" if len(texts) > 1 else "".join(texts)
 
 
 def list_flip_totals(
@@ -301,13 +303,12 @@ def list_flip_totals(
     """Lists sentences such as `71 of 222 women were not rated No Risk, and would have been as men`, and their
     check.
 
-    By default of the newest that succeeded. There is no sentence without copies, and none on an attribute
-    that the model does not see, whose copies change other columns.
+    The check is by default the newest that succeeded. There is no sentence without copies, and none on an
+    attribute that the model does not see, whose copies change other columns.
     """
     if check is None:
-        check = next(
-            iter(checks.page_checks(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED)), None
-        )
+        newest_checks = checks.page_checks(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED)
+        check = newest_checks[0] if newest_checks else None
     if check is None or monitor is None or check.state is not CheckState.SUCCEEDED:
         return check, []
     names = GroupWords.of(monitor)
@@ -316,9 +317,8 @@ def list_flip_totals(
         attribute.feature: attribute for attribute in monitor.attributes if attribute.feature in features
     }
     totals = []
-    for measurement in read_measurements(
-        session, read_counted_check(session, check).origin.no, metrics=[FLIPS]
-    ):
+    counted_no = read_counted_check(session, check).origin.no
+    for measurement in read_measurements(session, counted_no, metrics=[FLIPS]):
         attribute = attributes.get(measurement.attribute or "")
         group = measurement.group
         details = measurement.details
