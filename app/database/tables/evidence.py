@@ -232,8 +232,8 @@ class AttributionAnswerRow(Row):
 
 
 class SubgroupScanRow(QueuedRow):
-    """The unique index keeps one scan of a deployment open. `bins` divide the features; scans of commit
-    7ba08965 lack the group in `result`.
+    """The unique index keeps one scan of a deployment open. `features` are those asked for, at the end those
+    read; `bins` divide the searched ones. Scans of commit 7ba08965 lack the group in `result`.
     """
 
     __tablename__ = "subgroup_scans"

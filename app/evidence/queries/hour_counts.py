@@ -268,6 +268,17 @@ def count_logged(session: Session, deployment_no: int, span: Span) -> int:
     return records
 
 
+def count_logged_by_hour(session: Session, deployment_no: int, span: Span) -> list[tuple[datetime, int]]:
+    """Hours of the span with records, newest first, and the records of each."""
+    statement = """
+        SELECT date_trunc('hour', logged_at, 'UTC'), count(*)
+        FROM payload_records
+        WHERE deployment_no = %(no)s AND logged_at >= %(start)s AND logged_at < %(end)s
+        GROUP BY 1
+        ORDER BY 1 DESC"""
+    return read_rows(session, statement, {"no": deployment_no, "start": span.start, "end": span.end})
+
+
 _IS_LATE = """f.usable_at > p.logged_at + make_interval(secs => %(horizon)s)
       AND p.model_revision = %(revision)s
       AND (%(starts_at)s::timestamptz IS NULL OR p.logged_at >= %(starts_at)s)"""

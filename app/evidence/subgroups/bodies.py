@@ -11,7 +11,9 @@ from ...domain.monitor import Monitor
 from ...statistics.e_values.nulls import UnfairSide
 from ...statistics.scan.scan_results import ScannedSubgroup
 from ...web.body import FollowingCursor, FromText, In, Out, PageOut, example, read_from
-from .scan_deployment import SCANNED_HOURS, SubgroupScan, read_result, say_scan
+from .scan_queries import SubgroupScan, read_result
+from .scan_request import SCANNED_HOURS
+from .scan_sentence import say_scan
 from .watch_group import find_watched
 
 _SCAN: dict[str, Any] = {

@@ -16,7 +16,8 @@ from ...deployments.monitor.routes import require_monitor, store_monitor
 from ...domain.group_rules import FoundBy, GroupRule
 from ...web.route_declarations import CONFLICT, NumberPaging, name_location, uuid_path
 from .bodies import SubgroupScanIn, SubgroupScanOut, SubgroupScanPage
-from .scan_deployment import check_scan, get_scan, queue_scan, read_scans
+from .scan_queries import get_scan, queue_scan, read_scans
+from .scan_request import check_scan
 from .watch_group import read_found_group, watch_found_group
 
 router = APIRouter(

@@ -10,7 +10,7 @@ from ...domain.group_rules import FoundBy, GroupRule
 from ...domain.monitor import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute
 from ...domain.ruled_attributes import MAX_CONDITIONS
 from ...statistics.measures.worst_group import mirror_ratio
-from .scan_deployment import SubgroupScan, read_result
+from .scan_queries import SubgroupScan, read_result
 
 
 def read_found_group(scan: SubgroupScan) -> tuple[GroupRule, FoundBy]:

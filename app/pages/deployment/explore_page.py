@@ -23,7 +23,8 @@ from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.queries import find_newest_attributions
 from ...evidence.present_state import DeploymentEvidence, read_era_evidence, rename_state
 from ...evidence.queries.eras import FollowedDeployment
-from ...evidence.subgroups.scan_deployment import SubgroupScan, read_result, read_scans, say_scan
+from ...evidence.subgroups.scan_queries import SubgroupScan, read_result, read_scans
+from ...evidence.subgroups.scan_sentence import say_scan
 from ...evidence.subgroups.watch_group import choose_name, find_watched, find_watching_problem
 from ...evidence.words import list_figure_notes, list_figures, name_figure, say_limit
 from ...overview.fleet import look_at_deployment

@@ -18,7 +18,9 @@ from app.base.errors import LeaseLost
 from app.cli.library.groups import command as groups
 from app.deployments.queries import Deployments
 from app.evidence.subgroups import scan_deployment as scanning
-from app.evidence.subgroups.scan_deployment import ABANDONED, FOUND_BEFORE, MAX_ATTEMPTS, claim_scan, run_next_scan
+from app.evidence.subgroups.scan_deployment import run_next_scan
+from app.evidence.subgroups.scan_queries import ABANDONED, MAX_ATTEMPTS, claim_scan
+from app.evidence.subgroups.scan_sentence import FOUND_BEFORE
 from app.evidence.update import update_deployment
 from tests.builders.page_words import says
 from tests.scenes import PlainSealer, Scene
@@ -112,6 +114,43 @@ def found(watched: RunningService) -> dict[str, Any]:
 
 def watch(service: RunningService, scan_id: str, **body: object) -> httpx.Response:
     return service.client.post(f"{PATH}/fairness-monitor/found-groups", json={"scan_id": scan_id, **body})
+
+
+def test_a_scan_reads_the_newest_hours_up_to_its_bound_of_records_however_uneven_they_are(
+    watched: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy_from = (HOURS - 10) * RECORDS
+    log(watched, [record for no, record in enumerate(make(planted=0.3)) if no >= busy_from or no % 10 == 0])
+    update(watched)
+
+    for bound, hours in ((300, 7), (30, 1)):  # the newest hour alone has 40
+        monkeypatch.setattr(scanning, "MAX_RECORDS", bound)
+        found = scan(watched, features=["region"])
+        start = START + (HOURS - hours) * HOUR
+        assert (found["records"], found["from"]) == (hours * RECORDS, start.strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+def test_a_feature_that_the_last_scan_did_not_take_keeps_its_ranges(watched: RunningService, found: dict[str, Any]) -> None:
+    scan(watched, features=["region"])
+    younger = [record for record in make(planted=0.3, seed=2) if record["features"]["age"] < 50]
+    log(watched, [record | {"id": f"younger-{record['id']}"} for record in younger])
+    again = scan(watched, features=["age", "region"])
+
+    assert again["records"] == found["records"] + len(younger)
+    assert again["group"]["rule"] == found["group"]["rule"]
+
+
+@pytest.mark.parametrize("asked", [{}, {"features": ["sex", "region", "age"]}])
+def test_the_words_name_features_with_too_many_combinations(
+    watched: RunningService, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any]
+) -> None:
+    log(watched, make(planted=1.0, seed=3))
+    update(watched)
+    monkeypatch.setattr(scanning, "MAX_CELLS", 6)  # of sex and region
+    found = scan(watched, **asked)
+
+    assert found["features"] == ["sex", "region"]
+    assert says(found["words"], "too many combinations of values: left out age")
 
 
 def test_a_planted_subgroup_is_found_as_the_rule_of_an_attribute(

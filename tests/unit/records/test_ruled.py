@@ -13,7 +13,7 @@ from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
 from app.domain.group_rules import ALL_OTHERS, Condition, GroupRule, NumberInterval
 from app.domain.monitor import MonitoredAttribute
 from app.domain.ruled_attributes import find_rule_problems
-from app.evidence.subgroups.scan_deployment import count_values, encode
+from app.evidence.subgroups.scan_deployment import count_values, encode_column
 from app.sources.arrays.read_records import is_in_group, read_attribute
 from app.statistics.scan.scan_results import Bins
 
@@ -34,7 +34,7 @@ def assert_same(values: pa.ChunkedArray, places: set[int]) -> None:
     bins = Bins.choose("column", count_values([values]))
     places &= set(range(bins.missing + 1))
     condition = bins.describe(sorted(places))
-    expected = np.isin(encode(bins, values), sorted(places)).tolist()
+    expected = np.isin(encode_column(bins, values), sorted(places)).tolist()
 
     assert is_in_group(GroupRule(((condition,),)), pa.table({"column": values})).tolist() == expected
     assert [condition.is_met_by(value) for value in values.to_pylist()] == expected
