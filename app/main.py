@@ -12,7 +12,7 @@ from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from . import VERSION
-from .access.authenticator import READING
+from .access.authenticator import READING_METHODS
 from .access.gate.caller import Services, open_services
 from .access.gate.gate import Gate, is_of_programs
 from .access.keys import routes as keys
@@ -345,7 +345,7 @@ class GatedApp:
             if scope["path"].startswith(self._face.prefixes):
                 app = self._face.app
             elif not is_of_programs(scope["path"]):
-                scope["state"]["may_read_replica"] = scope["method"] in READING
+                scope["state"]["may_read_replica"] = scope["method"] in READING_METHODS
                 app = self._pages
         await app(scope, receive, send)
 

@@ -8,7 +8,7 @@ from fastapi.routing import APIRoute
 from starlette.types import Scope
 
 from app import main
-from app.access.authenticator import READING
+from app.access.authenticator import READING_METHODS
 from app.access.gate.caller import MADE, RequestOrigin
 from app.access.gate.gate import is_open
 from app.access.principals import Principal, Role
@@ -40,7 +40,7 @@ def _changing() -> Iterator[tuple[str, str]]:
     routers = (*main._ROUTERS, *pages._ROUTERS)  # noqa: SLF001 - the lists of all routes
     for route in chain.from_iterable(router.routes for router in routers):
         if isinstance(route, APIRoute):
-            yield from ((method, route.path) for method in route.methods - READING)
+            yield from ((method, route.path) for method in route.methods - READING_METHODS)
 
 
 def _scope(method: str, path: str) -> Scope:

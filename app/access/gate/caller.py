@@ -28,7 +28,8 @@ from ...web.middleware import NO_ROUTE, name_client, name_route
 from ...web.route_declarations import ID_PATTERN
 from .. import passwords
 from ..audit.event_queries import ORIGIN, AuditOutcome, insert_event
-from ..authenticator import READING, UNKNOWN, Authenticator, FailedLogIns
+from ..authenticator import READING_METHODS, Authenticator
+from ..failed_log_ins import UNKNOWN_ACTOR, FailedLogIns
 from ..issuer.issuer import Issuer
 from ..issuer.issuer_log_in import OidcLogIns, make_transport
 from ..issuer.verify_token import read_configuration
@@ -100,17 +101,17 @@ def open_services(settings: Settings, database_url: str) -> Services:
     failed_log_ins = FailedLogIns(database)
     configuration = read_configuration(settings)
     replica_url = settings.database_replica_url
-    oidc = bearers = None
+    oidc = issuer_of_bearers = None
     if configuration is not None:
         issuer = Issuer(configuration, make_transport)
         oidc = OidcLogIns(configuration, issuer, database, secret_box, failed_log_ins)
-        bearers = issuer if configuration.audience else None
+        issuer_of_bearers = issuer if configuration.audience else None
     return Services(
         settings=settings,
         policy=policy,
         database=database,
         replica=None if replica_url is None else Replica(replica_url.get_secret_value(), database),
-        authenticator=Authenticator(database, bearers=bearers),
+        authenticator=Authenticator(database, issuer=issuer_of_bearers),
         secret_box=secret_box,
         failed_log_ins=failed_log_ins,
         oidc=oidc,
@@ -258,15 +259,15 @@ class RequestOrigin:
         return principal
 
     def count_event(self, action: str) -> None:
-        self.events += action != READ or self.scope["method"] in READING
+        self.events += action != READ or self.scope["method"] in READING_METHODS
 
     def find_action(self, status: int) -> str | None:
         """Action of the event that a request with this answer lacks; None if it lacks none."""
         if self.principal is None:
             return UNAUTHENTICATED if status == HTTPStatus.UNAUTHORIZED else None
-        is_audited = self.reads_records or self.scope["method"] not in READING
+        is_audited = self.reads_records or self.scope["method"] not in READING_METHODS
         if status < HTTPStatus.BAD_REQUEST:
-            action = MADE if self.scope["method"] not in READING else READ
+            action = MADE if self.scope["method"] not in READING_METHODS else READ
             return action if is_audited and not self.events else None
         if status == HTTPStatus.FORBIDDEN:
             return REFUSED
@@ -319,7 +320,7 @@ def insert_request_event(
     deployment_id = origin.scope.get("path_params", {}).get("deployment_id")
     insert_event(
         session,
-        actor=origin.principal.actor if origin.principal else UNKNOWN,
+        actor=origin.principal.actor if origin.principal else UNKNOWN_ACTOR,
         action=action,
         outcome=outcome.get(action, AuditOutcome.DONE),
         deployment_id=None if deployment_id is None else _clean(deployment_id),

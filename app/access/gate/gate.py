@@ -15,7 +15,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ...base.errors import EvenhandError, Forbidden, Unauthenticated, Unavailable
 from ...web.problems import problem_response
 from ..audit.event_queries import ORIGIN
-from ..authenticator import READING, FailureBudget, is_from_own_page, require_own_page
+from ..authenticator import READING_METHODS, is_from_own_page, require_own_page
+from ..failed_log_ins import FailureBudget
 from ..issuer.issuer_log_in import PENDING_COOKIE, PENDING_FORM
 from ..issuer.verify_token import BACK_CHANNEL, CALLBACK
 from ..principals import Principal
@@ -123,7 +124,7 @@ class Gate:
         token = read_session_token(scope)
         authorization = headers.get("authorization")
         if token is not None and authorization is None:
-            if scope["method"] not in READING and not is_from_own_page(headers):
+            if scope["method"] not in READING_METHODS and not is_from_own_page(headers):
                 raise Forbidden(
                     "A browser's session may change things only from a page of this service. Programs send "
                     "an API key instead."

@@ -24,7 +24,7 @@ from ...calls.egress_policy import EgressPolicy
 from ...calls.pinned_transport import PinnedTransport
 from ...database.engine import Database
 from ..audit.activity_queries import record_activity
-from ..authenticator import FailedLogIns
+from ..failed_log_ins import FailedLogIns
 from ..secret_box import SecretBox
 from ..users import browser_sessions as sessions
 from ..users import user_rules as users

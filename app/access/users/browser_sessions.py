@@ -76,7 +76,8 @@ def log_in_at_issuer(
 
     Raises Unauthenticated if disabled here, Forbidden without the identity's deployment.
     """
-    user = users.admit_user(session, identity, is_log_in=True)
+    deployment_no = users.find_bound_number(session, identity)
+    user = users.admit_user(session, identity, deployment_no, is_log_in=True)
     holder = {"user_no": user.no, "id_token": sealed_id_token}
     return _start_session(session, f"{USER_PREFIX}{user.name}", OIDC, address, lasts=lasts, **holder)
 

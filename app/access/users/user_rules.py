@@ -179,19 +179,18 @@ def _find_role_problems(role: Role, *, bound: bool) -> list[FieldProblem]:
     return []
 
 
-def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User:
-    """Finds or creates the user of an identity. A log-in renews the stored role and deployment; a bearer
-    token has its own and changes nothing.
+def admit_user(session: Session, identity: Identity, deployment_no: int | None, *, is_log_in: bool) -> User:
+    """Finds or creates the user of an identity, which is bound to `deployment_no`. A log-in renews the stored
+    role and deployment; a bearer token changes nothing.
 
-    Raises Unauthenticated if disabled here, Forbidden without the identity's deployment.
+    Raises Unauthenticated if the user is disabled here.
     """
-    no = find_bound_number(session, identity)
     grant = {"role": identity.grant.role, "deployment": identity.grant.deployment_id}
     user = find_of_issuer(session, identity.issuer, identity.subject)
     if user is None:
         for name in (identity.name, identity.distinct_name):
-            columns = {"issuer": identity.issuer, "subject": identity.subject, "deployment_no": no}
-            if add_user(session, name=name, role=identity.grant.role, **columns):
+            columns = {"issuer": identity.issuer, "subject": identity.subject}
+            if add_user(session, name=name, role=identity.grant.role, deployment_no=deployment_no, **columns):
                 details = changes_between(None, {**grant, "issuer": identity.issuer})
                 record_activity(
                     session, f"{USER_PREFIX}{name}", "user.created", subject=name, details=details
@@ -200,8 +199,8 @@ def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User
         user = find_of_issuer(session, identity.issuer, identity.subject)
     if user is None or user.disabled_at is not None:
         raise Unauthenticated("This user is disabled. Ask an admin.")
-    if is_log_in and (user.role, user.deployment_no) != (identity.grant.role, no):
-        change_user(session, user, role=identity.grant.role, deployment_no=no)
+    if is_log_in and (user.role, user.deployment_no) != (identity.grant.role, deployment_no):
+        change_user(session, user, role=identity.grant.role, deployment_no=deployment_no)
         details = changes_between({"role": user.role, "deployment": user.deployment_id}, grant)
         record_activity(
             session, f"{USER_PREFIX}{user.name}", "user.changed", subject=user.name, details=details

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from app.access import authenticator as failed_log_ins
+from app.access import failed_log_ins
 from app.access.principals import Role
 from app.access.users.user_rules import create_user
 from app.database.engine import Database

@@ -1,13 +1,17 @@
 import asyncio
 import threading
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from app.access import authenticator as authenticator_module
 from app.access.authenticator import CACHE_SECONDS, Authenticator
 from app.access.principals import Principal, Role
-from app.base.errors import Unavailable
+from app.base.errors import Unauthenticated, Unavailable
 
+TOKEN = "t" * 43
 KEY = f"Bearer evk_{'a' * 8}_{'b' * 43}"
 PRINCIPAL = Principal(actor="a" * 8, role=Role.INGEST, deployment_no=None)
 
@@ -22,7 +26,7 @@ class SlowLookUps(Authenticator):
         self.may_end = threading.Event()
         self._error = error
 
-    def _look_up(self, text: str, secret_hash: bytes) -> Principal:  # noqa: ARG002 - as it is called
+    def _look_up_key(self, text: str, secret_hash: bytes) -> Principal:  # noqa: ARG002 - as it is called
         self.begun += 1
         self.may_end.wait()
         if self._error:
@@ -90,3 +94,27 @@ def test_a_look_up_that_began_too_long_ago_is_not_believed_by_those_who_come_lat
     asyncio.run(ask())
 
     assert authenticator.begun == 2
+
+
+def test_a_session_that_ends_while_it_is_looked_up_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_read, may_end = threading.Event(), threading.Event()
+
+    def find_holder(_session: object, _token: str) -> Principal:
+        is_read.set()
+        may_end.wait()
+        return PRINCIPAL
+
+    monkeypatch.setattr(authenticator_module, "find_holder", find_holder)
+    authenticator = Authenticator(SimpleNamespace(transaction=nullcontext))  # type: ignore[arg-type]  # nothing is asked of it
+
+    async def log_out_meanwhile() -> None:
+        look_up = asyncio.create_task(authenticator.authenticate(f"Bearer {TOKEN}"))
+        await asyncio.to_thread(is_read.wait)
+        authenticator.forget_session(TOKEN)
+        may_end.set()
+        with pytest.raises(Unauthenticated):
+            await look_up
+        with pytest.raises(Unauthenticated):
+            await authenticator.authenticate(f"Bearer {TOKEN}")
+
+    asyncio.run(log_out_meanwhile())
