@@ -318,7 +318,6 @@ def _find_end(choose: Callable[[Iterable[float]], float], ends: Sequence[float |
 def _find_earlier(
     session: Session, deployment_no: int, span: Span, kind: EarlierKind | None
 ) -> tuple[EarlierTime | None, str | None]:
-    """Finds the time to compare with, or why there is none."""
     match kind:
         case None:
             return None, None

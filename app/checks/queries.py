@@ -189,7 +189,6 @@ def find_under_way(session: Session, deployment_no: int) -> CheckRun | None:
 
 
 def select_under_way(deployment_no: int) -> ScalarSelect[int]:
-    """Selects the number of the check that runs, else of the first that is queued."""
     statement = text(f"""
         SELECT c.no
         FROM checks c

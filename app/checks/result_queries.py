@@ -218,7 +218,6 @@ def store_tables(session: Session, check_no: int, tables: Sequence[StoredTable])
 def store_measurements(
     session: Session, check_no: int, deployment_no: int, measurements: Sequence[Measurement]
 ) -> None:
-    """Stores the measurements, and joins the days of their steps again."""
     rows = [
         {
             "check_no": check_no,

@@ -142,13 +142,11 @@ def describe_misspelled(attribute: MonitoredAttribute, observed: Collection[Any]
 
 
 def drop_twins(values: Iterable[object]) -> list[str]:
-    """Drops texts that look like an earlier one, and other values."""
     texts = [value for value in values if isinstance(value, str)]
     return list({normalize_look(text): text for text in reversed(texts)}.values())
 
 
 def find_twins(values: Iterable[object], listed: Iterable[GroupValue]) -> dict[str, str]:
-    """Finds values that are not listed and look like a listed one, by value."""
     texts = dict.fromkeys(value for value in listed if isinstance(value, str))
     originals = {normalize_look(text): text for text in texts}
     looks = {

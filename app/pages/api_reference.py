@@ -77,7 +77,6 @@ def read_tags(document: Mapping[str, Any]) -> dict[str, ApiTag]:
 
 
 def find_bodies(contents: list[Schema], schemas: Mapping[str, Schema]) -> dict[str, Schema]:
-    """Finds the schemas that operations name, and those that these name, by name."""
     bodies = {}
     unread = list(contents)
     while unread:

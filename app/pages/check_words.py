@@ -151,7 +151,6 @@ def list_notes(view: CheckView) -> list[str]:
 
 
 def list_rows(view: AttributeView) -> list[GroupShare]:
-    """Lists the groups, then all of one role together where there are several."""
     groups_of_role = Counter(group.role for group in view.groups)
     return [*view.groups, *(pooled for pooled in view.pooled if groups_of_role[pooled.role] > 1)]
 

@@ -59,7 +59,6 @@ class ManualSection(Struct, frozen=True):
     text: str
 
     def cut(self, word: str) -> str:
-        """Cuts out the text around a word, or its beginning."""
         start = max(0, self.text.lower().find(word.lower()) - _SNIPPET_CHARACTERS // 4)
         end = self.text.find(" ", start + _SNIPPET_CHARACTERS)
         return f"… {self.text[self.text.rfind(' ', 0, start) + 1 : None if end < 0 else end]} …"
@@ -81,7 +80,6 @@ def read_page(name: str) -> ManualPage | None:
 
 @cache
 def list_pages() -> dict[str, list[tuple[str, str]]]:
-    """Lists names and titles of all pages, by the title of their folder."""
     listed: dict[str, list[tuple[str, str]]] = {heading: [] for heading in _FOLDERS.values()}
     for name, text in sorted(_read_texts().items(), key=lambda item: (item[0] != "", _find_title(item[1]))):
         listed[_FOLDERS.get(name.partition("/")[0], "Start")].append((name, _find_title(text)))

@@ -221,7 +221,6 @@ def require_id(kind: str, text: str) -> None:
 
 
 def name_actors(session: Session, actors: Iterable[str | None]) -> dict[str, str]:
-    """Names users, keys and the schedule for people, by what is stored of them."""
     distinct_actors = {actor for actor in actors if actor is not None}
     key_ids = [actor for actor in distinct_actors if not actor.startswith(USER_PREFIX) and actor != _SCHEDULE]
     keys = name_keys(session, key_ids) if key_ids else {}

@@ -222,7 +222,6 @@ def say_deliveries(
 
 
 def list_last_periods(time_range: RangeChoice, now: datetime) -> Iterator[tuple[str, str]]:
-    """Yields the last whole week, month and quarter, with the query of each."""
     zone = time_range.zone
     for kind in (CalendarPeriod.WEEK, CalendarPeriod.MONTH, CalendarPeriod.QUARTER):
         present = find_period(kind, now.astimezone(zone).date(), zone)

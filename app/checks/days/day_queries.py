@@ -457,7 +457,6 @@ def list_stretches_between(stored_days: Iterable[datetime], stretch: Stretch) ->
 
 
 def _unite(statement: str, selections: Sequence[FigureSelection]) -> str:
-    """Unites the statement for each selection, whose parameters have its number in their names."""
     return " UNION ALL ".join(
         statement.format(no=no, attribute="NULL" if selection.of_all else "NOT NULL")
         for no, selection in enumerate(selections)

@@ -250,7 +250,6 @@ def _measure_parts(
     span: Span,
     zone: ZoneInfo | None,
 ) -> list[PeriodPart]:
-    """Measures each part by days of the zone, without one by hours."""
     parts = []
     for key, part_tables in tables.items():
         counted = sorted({hour for by_data in part_tables.values() for hour, _ in by_data[DataSet.AS_LOGGED]})
@@ -273,7 +272,6 @@ def _measure_parts(
 def _add_left_out(
     parts: Sequence[PeriodPart], left_out: Mapping[str, int], monitor: Monitor
 ) -> list[PeriodPart]:
-    """Adds the records of no known group that the figures leave out, and those of the other parts."""
     placeholders = {"newest": f"{monitor.max_records:,} of an hour"}
     name = GroupWords.of(monitor).label
     total = sum(part.records for part in parts)

@@ -74,7 +74,6 @@ class EndpointTest:
 
     @property
     def read(self) -> str | None:
-        """The part of the answer that was read, in words."""
         if not self.predictions:
             return None
         further = "" if len(self.predictions) == 1 else f", and of {len(self.predictions) - 1} more"

@@ -133,7 +133,6 @@ def explain_no_training(session: Session, deployment_no: int) -> str | None:
 def fill_training_view(
     session: Session, deployment: Deployment, check: CheckRun, view: CheckView
 ) -> CheckView:
-    """Fills the view of training data with figures of the present upload, or with the reason for none."""
     summary = find_training_summary(session, deployment.no)
     monitor = find_monitor(session, deployment.no)
     if summary is None or monitor is None:

@@ -166,7 +166,6 @@ def word_figure(measurement: Measurement) -> WordedFigure:
 
 
 def summarize_headlines(headlines: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
-    """Lists the attributes with figures of each verdict, the gravest verdict first."""
     summary: list[tuple[str | None, list[str]]] = []
     for verdict in GRAVEST:
         attributes = []

@@ -333,7 +333,6 @@ def list_notes_of_check(session: Session, counted: CountedCheck, attribute: str 
 
 
 def list_notes_on_records(counted: CountedCheck, lost: MissingRecords) -> tuple[str, ...]:
-    """Lists notes on sampling, on corrections since, and on values that look alike."""
     sampling = counted.window.get(SAMPLING)
     hours = counted.hours
     notes = []

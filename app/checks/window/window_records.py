@@ -273,7 +273,6 @@ def is_unequal(weights: FloatArray | None) -> bool:
 
 
 def remove_values(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """Removes the values of figures that cannot allow for an unequal sample."""
     return [
         replace(
             measurement,

@@ -205,7 +205,6 @@ def read_features(
 
 
 def count_values(columns: Sequence[pa.ChunkedArray]) -> Mapping[Scalar, int]:
-    """Counts the records of each value, without missing ones."""
     counts: Counter[Scalar] = Counter()
     for column in columns:
         coded = read_stored_cells(column).coded()

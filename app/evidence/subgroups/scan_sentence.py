@@ -7,7 +7,6 @@ FOUND_BEFORE = "It found a group, which this version of Evenhand does not show. 
 
 
 def say_scan(scan: SubgroupScan) -> str:
-    """Says what a scan waits for, why it failed, or what it counted and found."""
     if scan.state == "queued":
         return "The scan waits for a worker."
     if scan.state == "running":

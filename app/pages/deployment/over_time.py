@@ -186,7 +186,6 @@ def read_over_time(
 
 
 def _list_other_data(measured: Sequence[Measurement], chosen: ChosenCharts) -> list[tuple[str, str]]:
-    """Lists data that have the metric, with their addresses, where the chosen data have not."""
     data_sets = dict.fromkeys(
         measurement.data
         for measurement in measured

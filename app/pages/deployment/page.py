@@ -198,7 +198,6 @@ def say_effect(
 def word_total(
     attribute: MonitoredAttribute, group: str, gained: int, records: int, names: GroupWords
 ) -> str:
-    """Says how many records of a group would have gained the favourable outcome as the reference."""
     name = names.names.favourable
     groups = names.subject(attribute.feature, group)
     change = _describe_change(attribute, names)

@@ -88,7 +88,6 @@ class GroupChoices:
 
 
 def write_query(query: RecordListQuery) -> dict[str, str]:
-    """Members of the address of a list with this filter."""
     members = {
         "check": query.check_id,
         "since": _write_iso(query.since),

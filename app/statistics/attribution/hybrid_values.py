@@ -54,7 +54,6 @@ def join_players(strengths: FloatArray) -> tuple[tuple[int, ...], ...]:
 
 
 def group_features(player_of: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Features of each player, from the player of each feature."""
     players = dict[int, list[int]]()
     for feature, player in enumerate(player_of):
         players.setdefault(player, []).append(feature)

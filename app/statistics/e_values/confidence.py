@@ -172,7 +172,6 @@ def stack_counts(hours: Hours) -> FloatArray:
 
 
 def build_paired_hours(kinds: Sequence[Sequence[Kind]]) -> PairedHours:
-    """Builds successive hours from the kinds of each."""
     pairs = sorted({(monitored, reference) for hour in kinds for monitored, reference, _ in hour})
     columns = {pair: column for column, pair in enumerate(pairs)}
     records = np.zeros((len(kinds), len(columns)))

@@ -127,7 +127,6 @@ class LabelCounts(NamedTuple):
         )
 
     def explain(self, metric: Metric) -> str:
-        """Says why the labels do not allow the metric."""
         if self.state is LabelState.NONE:
             return "no label"
         decisions = " and ".join(f"{side.labelled:,} of {side.records:,} {side.decision}" for side in self)
@@ -204,7 +203,6 @@ def _judge_result(result: Measured, table: LabelledCells) -> Measured:
 
 
 def _find_sides(result: Measured, groups: Groups) -> list[Sequence[int]]:
-    """Columns of each set of records that a figure compares, or of its one set."""
     metric = CATALOGUE[result.metric]
     if result.scope == "worst_pair":
         names = (result.details.monitored, result.details.reference)

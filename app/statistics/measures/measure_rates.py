@@ -78,7 +78,6 @@ def list_members(scopes: tuple[FigureScope, ...], groups: Groups) -> tuple[Membe
 
 @lru_cache(CACHED_GROUPINGS)
 def list_monitored(groups: Groups) -> tuple[Member, ...]:
-    """Monitored groups and all of them pooled."""
     positions = set(find_positions(groups, "monitored"))
     return tuple(
         member for member in list_members(("group", "pooled"), groups) if positions.issuperset(member.columns)
@@ -87,7 +86,6 @@ def list_monitored(groups: Groups) -> tuple[Member, ...]:
 
 @lru_cache(CACHED_GROUPINGS)
 def pool_reference(groups: Groups) -> Member:
-    """All reference groups as one member."""
     return _pool("reference", groups)
 
 
@@ -321,7 +319,6 @@ def _describe_pair(
 
 
 def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> str:
-    """Says why a side has no rate: it has no record, or none that weighs anything."""
     share = side.share
     member = side.member
     if not share.original:

@@ -73,7 +73,6 @@ class Bins:
 
     @property
     def missing(self) -> int:
-        """Position of missing values."""
         return len(self.edges or self.kept) + 1
 
     def describe(self, positions: Sequence[int]) -> Condition:

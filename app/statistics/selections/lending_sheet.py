@@ -247,7 +247,6 @@ class QuantileRatio:
 def measure_score_gap(
     scores: FloatArray, reference: FloatArray, everybody: FloatArray, *, name: str, reference_name: str
 ) -> ScoreGap:
-    """Compares the scores of a category with those of the reference."""
     for label, values in ((name, scores), (reference_name, reference)):
         if values.size < 2:  # noqa: PLR2004 - one has no deviation
             return ScoreGap(reason=TOO_FEW_SCORES.format(name=label))

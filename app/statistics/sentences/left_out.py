@@ -92,7 +92,6 @@ class CountedRecords:
 
     @property
     def of(self) -> int:
-        """Records that are counted or left out."""
         return self.counted + sum(int(cells.sum()) for cells in self.left_out.values())
 
     @property
@@ -171,11 +170,9 @@ class CountedRecords:
             }
 
     def named(self, name: Callable[[str, str], str]) -> "CountedRecords":
-        """Names groups in texts by a function of the attribute and the label."""
         return replace(self, names={group.label: name(self.attribute, group.label) for group in self.groups})
 
     def plus(self, added: "CountedRecords") -> "CountedRecords":
-        """Sum of both, of the same groups."""
         nobody = np.zeros_like(self.counts)
         return replace(
             self,
@@ -318,7 +315,6 @@ def count_records(
 
 
 def list_lines(records: Mapping[str, Any]) -> list[str]:
-    """Text and cautions of counted records, from their JSON."""
     return [records["text"], *(caution["text"] for caution in records["cautions"])]
 
 

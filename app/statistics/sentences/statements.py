@@ -191,7 +191,6 @@ def describe_strata(details: Details) -> str | None:
 
 
 def describe_verdict(figure: JudgedFigure) -> str:
-    """Says the reason of the verdict, or of there being none."""
     match figure.verdict:
         case Verdict.NOT_COMPUTABLE:
             return NO_NUMBER
