@@ -42,7 +42,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     statements: list[str] = []
     with monkeypatch.context() as patched:
         patched.setattr(psycopg.Cursor, "execute", recorded)
-        for name in ("_look_up", "_look_up_session"):
+        for name in ("_look_up_key", "_look_up_session"):
             patched.setattr(Authenticator, name, uncounted(getattr(Authenticator, name)))
         token = _sent.set(statements)
         try:
